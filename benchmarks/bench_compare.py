@@ -1,9 +1,10 @@
-"""How long `iclda compare` takes on the wines of the README, and what takes the time.
+"""How long `iclda compare` and `iclda fit` take on the wines of the README, and why.
 
-The command is run once as people run it, for the wall-clock time to its first line and
-to its answer and the processor time of all its processes. The same comparison is then
-run in this process, phase by phase, where processor time can be divided: encoding a
-fold, fitting each method, measuring the fits, and the rest.
+The command is run once as people run it, for the wall-clock time to its first line, to
+its first ranking and to its answer, the processor time of all its processes, and the
+number of fits. `iclda fit` is run with all labels and with 30. The same comparison is
+then run in this process, phase by phase, where processor time can be divided: encoding
+a fold, fitting each method, measuring the fits, and the rest.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import argparse
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -29,14 +31,22 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 
 ARGUMENTS = ("--target", "target", "--labeled", "9")
 # Lines of the output, and the phase that has ended when they appear.
-MARKS = {"Comparing": "first line", "Answer": "answer", "Report:": "end"}
+MARKS = {
+    "Comparing": "first line",
+    "First ranking": "first ranking",
+    "Answer": "answer",
+    "Report:": "end",
+}
 
 
 def write_wine(folder: Path) -> None:
     """Run in another process, so that imports are measured as a phase."""
     lines = "from sklearn.datasets import load_wine; "
     lines += "wine = load_wine(as_frame=True).frame; "
-    lines += "wine.to_csv('wine.csv', index=False)"
+    lines += "wine.to_csv('wine.csv', index=False); "
+    lines += "labels = wine['target'].sample(30, random_state=0); "
+    lines += "few = wine.assign(target=labels.astype(str)); "
+    lines += "few.to_csv('wine-30.csv', index=False)"
     subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True)
 
 
@@ -58,7 +68,8 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
         [*command, "--jobs", str(jobs), "--out", f"jobs-{jobs}"],
         cwd=folder,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        # The first ranking is written there.
+        stderr=subprocess.STDOUT,
         text=True,
     ) as process:
         assert process.stdout is not None
@@ -72,7 +83,36 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
         )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"jobs": jobs, "wall": wall, "processor": round(spent, 1)}
+    return {
+        "jobs": jobs,
+        "wall": wall,
+        "processor": round(spent, 1),
+        "fits": count_fits(folder / f"jobs-{jobs}"),
+    }
+
+
+def count_fits(out: Path) -> dict[str, int]:
+    """Fits of the comparison by method, and those of the learning curves."""
+    statement = "SELECT experiment, method, COUNT(*) FROM rows GROUP BY 1, 2"
+    counts: Counter[str] = Counter()
+    with closing(sqlite3.connect(out / "rows.sqlite")) as connection:
+        for experiment, method, n_fits in connection.execute(statement):
+            name = method if experiment == "comparison" else "learning curves"
+            counts[name] += n_fits
+    return dict(counts.most_common())
+
+
+def run_fit(folder: Path, table: str) -> dict[str, Any]:
+    """Processor and wall-clock seconds of `iclda fit` on a table."""
+    options = ["--target", "target", "--out", "wine.skops", "--force", "--quiet"]
+    command = [sys.executable, "-m", "iclda", "fit", table, *options]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, stderr=subprocess.DEVNULL)
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"table": table, "wall": round(wall, 2), "processor": round(spent, 2)}
 
 
 class Phases:
@@ -144,6 +184,9 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="two repeats, to see that it runs"
     )
+    parser.add_argument(
+        "--only-commands", action="store_true", help="leave out the phases"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/bench/compare.json"))
     options = parser.parse_args()
     more = ["--repeats", "2"] if options.quick else []
@@ -151,7 +194,8 @@ def main() -> None:
         folder = Path(name)
         write_wine(folder)
         commands = [run_command(folder, jobs, more) for jobs in options.jobs or [1, 2]]
-        phases = run_phases(folder, more)
+        fits = [run_fit(folder, table) for table in ("wine.csv", "wine-30.csv")]
+        phases = {} if options.only_commands else run_phases(folder, more)
     from suite.machine import describe_machine, describe_versions
 
     result = {
@@ -160,6 +204,7 @@ def main() -> None:
         "time": time.strftime("%Y-%m-%d %H:%M"),
         "command": " ".join(["iclda compare wine.csv", *ARGUMENTS, *more]),
         "commands": commands,
+        "iclda fit": fits,
         "processor seconds of one process": phases,
         "in all": round(sum(phases.values()), 1),
     }

@@ -43,6 +43,11 @@ _ZERO_ROWS = 1e-9
 # smaller margins cost up to a percentage point of error.
 _MARGIN_STANDARD_ERRORS = 2.0
 
+# A candidate whose mean loss exceeds the lowest by more than this many standard errors
+# is out of the race: its held-out labels need not be predicted again. Further repeats
+# change losses by less than other labels would, which the standard error is about.
+_BEATEN_STANDARD_ERRORS = 3.0
+
 # The earlier candidate is also taken if it is right as often and its mean Brier score
 # exceeds the lowest by at most this: a lower score may only mean more confidence.
 _BRIER_MARGIN = 0.02
@@ -198,11 +203,30 @@ def first_choice(losses: Array, is_wrong: Array) -> int:
     return int(_are_close(losses, is_wrong, every_row_once)[0].argmax())
 
 
-def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
+def find_beaten(losses: Array, is_wrong: Array) -> AnyArray:
+    """Return which candidates are so far behind the best that they cannot be chosen.
+
+    The losses are those of the first repeats, and the margin is wider than that of
+    ``first_choice``. A few rows show nothing: no candidate is beaten by them.
+    """
+    if losses.shape[1] < MIN_TESTED_ROWS:
+        return np.zeros(len(losses), dtype=bool)
+    every_row_once = np.ones((1, losses.shape[1]))
+    are_close = _are_close(losses, is_wrong, every_row_once, _BEATEN_STANDARD_ERRORS)
+    return ~are_close[0]
+
+
+def _are_close(
+    losses: Array,
+    is_wrong: Array,
+    counts: Array,
+    n_standard_errors: float = _MARGIN_STANDARD_ERRORS,
+) -> AnyArray:
     """Return which candidates no other one clearly beats, in every sample.
 
     The shape is (samples, candidates); ``counts`` (samples, rows) is how often each row
-    is in each sample.
+    is in each sample. A candidate is clearly beaten if its mean loss exceeds the lowest
+    by more than ``n_standard_errors``.
     """
     totals = counts.sum(axis=1, keepdims=True)
     means = counts @ losses.T / totals
@@ -218,7 +242,7 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
 
     # The excess is the mean of these differences: its standard error is the margin.
     variances = np.maximum(to_best - excess**2, 0.0) / np.maximum(totals - 1, 1)
-    margins = _MARGIN_STANDARD_ERRORS * np.sqrt(variances) + _ROUNDING
+    margins = n_standard_errors * np.sqrt(variances) + _ROUNDING
 
     # A candidate that is right as often may have probabilities that are less sure.
     errors = counts @ is_wrong.T / totals

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -35,6 +36,32 @@ def require(module: str, use: str, extra: str) -> Any:
             # The package is installed, but one of its own requirements is not.
             raise
         raise _missing_package(package, use, extra) from error
+
+
+@contextmanager
+def without_packages(*names: str) -> Iterator[None]:
+    """Let imports of packages fail as if these were not installed.
+
+    It holds for all threads of a process: only a program of one thread may enter it.
+    Packages that have been imported already are not affected.
+    """
+    blocker = _Blocker(frozenset(names))
+    sys.meta_path.insert(0, blocker)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(blocker)
+
+
+@dataclass(frozen=True)
+class _Blocker:
+    """A finder of modules that refuses some packages and leaves others to the next."""
+
+    names: frozenset[str]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def check_installed(packages: Iterable[str], use: str, extra: str) -> None:

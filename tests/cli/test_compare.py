@@ -282,14 +282,14 @@ def test_all_methods_are_answered_in_25_lines_and_again_with_other_columns(
     assert max(len(line) for line in lines if not line.startswith("Next")) <= 80
     assert len(lines) <= MOST_LINES
     assert "Next: iclda fit flowers.csv --target species\n" in said
-    assert "found it" in call("fit", "flowers.csv", "--target", "species")[1]
+    assert "compare` found" in call("fit", "flowers.csv", "--target", "species")[1]
 
     assert call(*command, "--drop", "color", "--quiet") == (0, "", "")
     # The first comparison is still there, for the command and for a fit.
     assert call(*command) == (0, said, "")
     model = tmp_path / "model.skops"
     model.unlink()
-    assert "found it" in call("fit", "flowers.csv", "--target", "species")[1]
+    assert "compare` found" in call("fit", "flowers.csv", "--target", "species")[1]
 
 
 def test_a_time_limit_gives_an_answer_that_a_later_run_completes(tmp_path):

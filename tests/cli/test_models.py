@@ -449,7 +449,7 @@ def test_fit_takes_what_compare_recommended_for_the_same_rows(tmp_path, monkeypa
     assert call("compare", data, *options.split())[0] == 0
     said = call("fit", data, "--target", "species")[1]
     assert re.search(
-        r"^Chose .*: `iclda compare` found it .* on these rows \(flowers-comparison\)",
+        r"^Chose .*: `iclda compare` found .* on these rows \(flowers-comparison\)",
         said,
         re.MULTILINE,
     )
@@ -564,3 +564,30 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     named = write(tmp_path, labels[["key", "species"]], "labels.csv")
     said = call("fit", features, "--labels", named, "--id", "key", "--out", out)[1]
     assert re.search(r"^ +k7  iris   lily       +\d", said, re.MULTILINE)
+
+
+def test_a_command_does_not_import_packages_that_take_longer_than_a_fit(tmp_path):
+    data = write(tmp_path)
+    model = tmp_path / "m.skops"
+    fit = ["fit", str(data), "--target", "species", "--method", "em", "--quiet"]
+    program = (
+        "import sys\n"
+        "from iclda.__main__ import make_app\n"
+        f"commands = {[[*fit, '--out', str(model)], ['show', str(model)]]}\n"
+        "for command in commands:\n"
+        "    make_app()(command, standalone_mode=False)\n"
+        "print(sorted({'torch', 'dask'} & set(sys.modules)))\n"
+        # What was refused during an import can be imported later.
+        "from iclda._system import without_packages\n"
+        "with without_packages('wave'):\n"
+        "    try:\n"
+        "        import wave\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        print(error.name)\n"
+        "import wave\n"
+        "print(wave.__name__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-3:] == ["[]", "wave", "wave"]

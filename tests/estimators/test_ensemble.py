@@ -1,5 +1,6 @@
 """The mixture over views and over classifiers of other kinds."""
 
+import warnings
 from dataclasses import replace
 
 import array_api_strict
@@ -11,12 +12,14 @@ from sklearn.datasets import load_iris, load_wine, make_circles
 import iclda
 from iclda import (
     AutoLDA,
+    AverageLDA,
     NoUnlabeledRowsWarning,
     SemiSupervisedEnsemble,
     load_model,
     save_model,
 )
-from iclda._estimators.ensemble import _TestedMembers
+from iclda._estimators.ensemble import _TestedMembers, _TrainingRows
+from iclda._estimators.mixture_model import Member
 from iclda.model_selection import mask_labels
 
 MEMBERS = {"linear", "kernel", "whitened kernel", "logistic", "forest", "shares"}
@@ -243,6 +246,30 @@ def test_without_unlabeled_rows_it_is_tested_too(wine):
         fitted = SemiSupervisedEnsemble().fit(X, true)
     assert fitted.n_tested_ == 178
     assert fitted.error_ < 0.05
+
+
+@pytest.mark.parametrize("n_unlabeled", [0, 60])
+def test_members_are_tested_as_they_are_fitted(wine, n_unlabeled):
+    """Rows whose labels are hidden train without them only if others do, too."""
+    X, _, true = wine
+    n_labeled = len(X) - n_unlabeled
+    codes = np.where(np.arange(len(X)) < n_labeled, true, -1)
+    weights = np.ones(len(X))
+    positions = np.arange(n_labeled)
+    training = _TrainingRows(X, codes, weights, n_labeled, positions)
+    hidden = np.arange(0, n_labeled, 4)
+    tested = training.fit(Member(AverageLDA(view="standardize")), hidden)
+
+    without = codes.copy()
+    without[hidden] = -1
+    is_used = np.ones(len(X), dtype=bool)
+    if n_unlabeled == 0:
+        is_used[hidden] = False
+    with warnings.catch_warnings():
+        # An ensemble does not repeat the warnings of its members.
+        warnings.simplefilter("ignore")
+        expected = AverageLDA(view="standardize").fit(X[is_used], without[is_used])
+    np.testing.assert_array_equal(tested.coef_, expected.coef_)
 
 
 ODD = {

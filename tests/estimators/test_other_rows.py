@@ -103,10 +103,10 @@ def test_only_intercepts_means_and_priors_change_and_the_fit_stays(settings, cha
 
 def test_coefficients_and_intercepts_are_those_of_the_scores():
     adapted = SupervisedLDA().fit(X, Y).adapt(X + OFFSET)
-    rows = X[:20] + OFFSET
-    assert_allclose(
-        rows @ adapted.coef_.T + adapted.intercept_, adapted.decision_function(rows)
-    )
+    rows = X + OFFSET
+    scores = rows @ adapted.coef_.T + adapted.intercept_
+    assert_allclose(scores, adapted.decision_function(rows))
+    assert_array_equal(adapted.classes_[scores.argmax(axis=1)], adapted.predict(rows))
 
 
 def test_few_rows_of_many_features_are_moved_in_all_directions():

@@ -460,18 +460,27 @@ class _TrainingRows:
 
         ``hidden`` are the indices of labeled rows whose labels it must not know.
         """
+        rows = self.rows
         codes = self.codes
+        weights = self.weights
         if hidden is not None:
             codes = codes.copy()
             codes[hidden] = -1
+        if hidden is not None and self.n_labeled == len(rows):
+            # Without unlabeled rows the final fit is a supervised one, and is tested
+            # as such: rows without their labels would make a semi-supervised one.
+            is_used = codes != -1
+            rows = rows[is_used]
+            codes = codes[is_used]
+            weights = weights[is_used]
         # Weights of 1 would change nothing but rounding, and take time.
-        weights = None if (self.weights == 1).all() else self.weights
-        rows = member.mapped(self.rows)
+        sample_weight = None if (weights == 1).all() else weights
+        rows = member.mapped(rows)
         classifier = clone(member.classifier)
         with warnings.catch_warnings():
             # Warnings would name the member, a classifier that the user did not call.
             warnings.simplefilter("ignore")
-            return classifier.fit(rows, codes, sample_weight=weights)
+            return classifier.fit(rows, codes, sample_weight=sample_weight)
 
     def of_all_labeled(self, values: Array) -> Array:
         """Turn values of the labeled rows here into those of all labeled rows of X."""

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ import typer
 from typer import Argument, Option
 
 from .._progress import show_cells
-from .._system import atomic_write, check_writable
+from .._system import atomic_write, check_writable, without_packages
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import messages, options
 from .messages import print_lines as _print
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Exit code of a fit that did not converge. The model is written, but do not rely on it.
 NOT_CONVERGED = 3
+# Packages that skops imports where they are installed, and that no command here uses.
+_UNUSED_PACKAGES = ("torch", "dask", "pytest")
 # The name that takes what a comparison recommends, or the default.
 _AUTO = "auto"
 _METHOD_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
@@ -146,6 +149,7 @@ def fit(
     from ..tabular.summaries import fit_summary, short_fit_summary
     from ..tabular.table import read_file
 
+    _import_skops()
     # Everything that was typed is checked before anything is read.
     named_method = None
     if method != _AUTO:
@@ -204,6 +208,18 @@ def fit(
     # The model is written even so, since it may be good enough.
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _import_skops() -> None:
+    """Import skops without packages that take longer to import than a small fit.
+
+    skops lists the estimators of scikit-learn by importing all of its packages, and
+    some of these import torch and Dask if they can. A command is the only program of
+    its process, so nobody else misses them.
+    """
+    # If skops is missing, whoever needs it says what to install.
+    with without_packages(*_UNUSED_PACKAGES), suppress(ImportError):
+        import_module("skops.io")
 
 
 def _in_options(report: FitReport) -> FitReport:
@@ -332,6 +348,7 @@ def show(model: ModelFile, json: options.Json = False) -> None:
         standardized_coefficients,
     )
 
+    _import_skops()
     details = model_details(model)
     axes: list[dict[str, Any]] = []
     # A model with steps of its own has no coefficients of columns: ValueError.
@@ -351,6 +368,7 @@ def load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     from ..model_files import column_kinds, load_model, model_details
     from ..tabular.array_files import feature_names
 
+    _import_skops()
     fitted = load_model(path)
     kinds = column_kinds(fitted)
     # A model that was fitted to an array has columns without names.

@@ -45,6 +45,7 @@ def test_curves_show_the_recommended_the_runner_up_the_baseline_and_the_best_out
         classes=("a", "b"),
         is_network=False,
         measure="brier",
+        stopped={},
     )
     rows = [changed(each, confusion="[[0, 0, 3], [1, 1, 2]]") for each in rows]
     found = Comparison(settings, rows, 0.0)

@@ -1,6 +1,7 @@
 """What is recommended follows from the losses of rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from iclda.methods import BASELINES, METHODS
 from iclda.studies.compare.contestants import Size, line_up
 from iclda.studies.compare.recommendation import (
+    contestants_to_stop,
     is_settled,
     means_of_rows,
     recommend,
@@ -71,6 +73,26 @@ def test_a_choice_is_settled_if_no_single_repeat_decides():
     assert not is_settled(both, two, 3)
     # Further repeats are not looked at.
     assert not is_settled(both + results(em=[[0.0, 0.0]] * 9)[6:], two, 3)
+
+
+def test_only_a_clearly_worse_contestant_is_stopped_and_never_the_baseline():
+    three = contestants("supervised", "em", "iclda")
+    clear = results(supervised=[[1.0, 1.0]], em=[[0.0, 0.0]], iclda=[[0.8, 1.0]])
+    assert contestants_to_stop(clear, three, 1) == ["iclda"]
+    # One row of ten says little, and so do rows of later repeats.
+    close = results(supervised=[[0.0, 0.2]], em=[[0.0, 0.0]], iclda=[[0.2, 0.0]])
+    assert contestants_to_stop(close, three, 1) == []
+    assert (
+        contestants_to_stop(close + results(iclda=[[0, 0], [1, 1]])[2:], three, 1) == []
+    )
+
+
+def test_a_contestant_that_may_not_be_recommended_stops_no_other_one():
+    first, *others = contestants("em", "supervised", "iclda")
+    barred = replace(first, is_eligible=False)
+    rows = results(em=[[0.0, 0.0]], supervised=[[1.0, 1.0]], iclda=[[0.8, 1.0]])
+    assert contestants_to_stop(rows, [first, *others], 1) == ["iclda"]
+    assert contestants_to_stop(rows, [barred, *others], 1) == []
 
 
 def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():

@@ -1,20 +1,22 @@
 """A comparison from table to files, in one process."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tests.helpers.comparisons import make_table
+from tests.helpers.comparisons import make_table, table_of
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._messages import say
 from iclda._progress import show_nothing
 from iclda.cli.messages import in_options
-from iclda.methods import find_method
+from iclda.methods import COMPARED, find_method
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import ComparisonPlan
 from iclda.studies.compare.report import write_files
@@ -25,6 +27,8 @@ from iclda.studies.compare.terminal import (
     answer_lines,
     fit_command,
     protocol,
+    score_lines,
+    short_score_lines,
 )
 from iclda.studies.page import records_csv
 from iclda.studies.store import Store, StoreError
@@ -166,6 +170,90 @@ def test_repeats_end_when_the_choice_is_settled_unless_a_number_is_given(
     assert read_findings(tmp_path).pace == ""
     is_told = any("the same without any one" in text for text in protocol(settings))
     assert is_told == settings.is_settled
+
+
+def make_uneven_race(tmp_path, **settings):
+    """A comparison in which one method is far behind from the first repeat on."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(120) % 2
+    ring = np.where(codes, 3.0, 0.5)[:, None] * rng.standard_normal((120, 2))
+    labels = np.array(["in", "out"], dtype=object)[codes]
+    labels[60:] = None
+    table = table_of(pd.DataFrame(ring, columns=["x", "y"]), labels)
+    methods = tuple(
+        find_method(name, COMPARED)
+        for name in ("moment", "supervised", "sklearn-forest")
+    )
+    # A forest finds the ring, and no linear method does.
+    return comparison(
+        tmp_path, table, methods=methods, repeats=None, shrinkages=("auto",), **settings
+    )
+
+
+def compare_all(plan):
+    with open_run(plan) as opened:
+        opened.compare(show_nothing)
+    return read_findings(plan.out)
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    return compare_all(make_uneven_race(tmp_path_factory.mktemp("uneven")))
+
+
+def test_a_method_that_cannot_win_any_more_is_stopped_and_the_answer_says_so(uneven):
+    assert uneven.settings.stopped == {"moment": 1}
+    assert uneven.verdict.method == "sklearn-forest"
+    repeats = {
+        name: {row.repeat for row in uneven.compared if row.method == name}
+        for name in ("moment", "supervised", "sklearn-forest")
+    }
+    # The baseline goes on, since all others are compared with it.
+    assert repeats["moment"] == {0}
+    assert repeats["supervised"] == repeats["sklearn-forest"] == {0, 1, 2}
+    said = "Stopped early, far behind the best: moment."
+    for lines in (score_lines, short_score_lines):
+        assert said in " ".join(" ".join(lines(uneven, Terminal(80))).split())
+    assert "moment" not in uneven.on_curves
+    assert uneven.settings.n_compared == len(uneven.compared)
+
+
+def test_with_a_number_of_repeats_no_method_is_stopped(tmp_path, uneven):
+    plan = replace(make_uneven_race(tmp_path), repeats=3)
+    asked = compare_all(plan)
+    assert not asked.settings.stopped
+    assert len(asked.compared) > len(uneven.compared)
+    # Rows of this run that the other one would not have made are left out of it.
+    again = compare_all(replace(plan, repeats=None))
+    assert values_of(again) == values_of(uneven)
+
+
+@pytest.mark.parametrize("n_cells", [1, 4, 7, 14, 19])
+def test_a_comparison_that_is_interrupted_anywhere_goes_on_to_the_same_numbers(
+    tmp_path, uneven, n_cells
+):
+    plan = make_uneven_race(tmp_path)
+    n_advances = count()
+
+    def interrupt(experiment, done, total, failed):
+        if next(n_advances) == n_cells:
+            raise KeyboardInterrupt
+
+    with open_run(plan) as opened, suppress(KeyboardInterrupt):
+        opened.compare(interrupt)
+    found = compare_all(plan)
+    assert values_of(found) == values_of(uneven)
+    assert found.verdict == uneven.verdict
+    assert found.settings.stopped == uneven.settings.stopped
+
+
+def test_a_finished_comparison_that_is_run_again_and_interrupted_stays_finished(
+    tmp_path, uneven
+):
+    compare_all(make_uneven_race(tmp_path))
+    with open_run(make_uneven_race(tmp_path)):
+        pass
+    assert values_of(read_findings(tmp_path)) == values_of(uneven)
 
 
 def values_of(findings):

@@ -36,7 +36,7 @@ def test_the_recommended_method_is_fitted_with_the_error_of_the_comparison(compa
     assert advice.shrinkage == findings.chosen.shrinkage
     _, report = fit_table(table, advice=advice)
     assert report.method == findings.chosen.method.name
-    assert "`iclda compare` found it " in report.choice
+    assert "`iclda compare` found " in report.choice
     assert str(out) in report.choice
     assert report.error["error"] == findings.advice.estimate.error
     assert report.how_measured.startswith("`iclda compare` measured the error.")
@@ -72,7 +72,7 @@ def test_a_later_comparison_of_other_columns_does_not_hide_that_of_the_same(tmp_
     reading = ReadOptions("species", drop=["q"])
     for chosen in (READING, reading):
         advice = advice_of(tmp_path / "out", read_file(data, chosen), chosen)
-        assert "`iclda compare` found it " in advice.sentence
+        assert "`iclda compare` found " in advice.sentence
     same = advice_of(tmp_path / "out", read_file(data, READING), READING)
     assert same.error == findings.advice.estimate
 

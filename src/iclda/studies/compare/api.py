@@ -119,16 +119,10 @@ def read_findings(out: Path, settings: ComparisonSettings | None = None) -> Find
     with closing(Store(out / STORE, read_only=True)) as store:
         if settings is None:
             settings = _latest(store, out)
-        # An earlier run may have had more methods or repeats, which stay in the store.
-        names = {contestant.name for contestant in settings.contestants}
         results: list[FitResult] = []
         for experiment in EXPERIMENT_TITLES:
-            n_repeats = settings.n_repeats(experiment)
-            results += [
-                result
-                for result in store.rows(experiment, settings.key)
-                if result.method in names and result.repeat < n_repeats
-            ]
+            stored = store.rows(experiment, settings.key)
+            results += [result for result in stored if settings.has_asked_for(result)]
         seconds = seconds_of(store, settings.key)
     return Findings(settings, results, seconds)
 

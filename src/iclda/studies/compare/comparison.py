@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ..._error_estimate import UNCLEAR
 from ..._messages import and_list, say
 from ...tabular.checks import WARNING
-from ..measures import AUC, BALANCED, Confusion, mean_confusion
+from ..measures import AUC, BALANCED, BRIER, LEVEL, Confusion, mean_confusion
 from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
@@ -111,6 +112,23 @@ class Comparison:
         """The answer; where labels were hidden, for as many labels as were kept."""
         return decide(self.summary, self.advice, self.settings.n_kept, self.confusion)
 
+    @property
+    def is_nearly_clear(self) -> bool:
+        """Whether a few repeats more may show that the choice beats supervised LDA.
+
+        A test of this one difference rules chance out, and the correction for the
+        number of methods does not.
+        """
+        if self.verdict.kind != UNCLEAR:
+            return False
+        measures = (self.summary.main, BRIER)
+        return any(
+            difference.p < LEVEL <= difference.p_holm
+            for difference in self.summary.differences
+            if difference.method == self.verdict.method
+            and difference.measure in measures
+        )
+
     @cached_property
     def on_curves(self) -> list[str]:
         """Contestants on the learning curves.
@@ -119,8 +137,10 @@ class Comparison:
         contestant, the best of the other methods, the baseline, and the best method of
         scikit-learn.
         """
-        # The best contestant of each method, the best of all first.
+        # The best contestant of each method, the best of all first. Those that were
+        # stopped lack splits that the curves have.
         best = sorted(self.summary.best.values(), key=self.summary.rank)
+        best = [name for name in best if name not in self.settings.stopped]
         if len(best) <= _MAX_METHODS_ON_CURVES:
             return best
         recommended = self.verdict.method

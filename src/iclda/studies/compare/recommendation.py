@@ -7,17 +7,22 @@ rule compares the mean losses of the same rows under all contestants, the defaul
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..._core import Array
-from ..._error_estimate import ErrorEstimate, estimate_error, first_choice
+from ..._error_estimate import (
+    ErrorEstimate,
+    estimate_error,
+    find_beaten,
+    first_choice,
+)
 from ...methods import default_method
 from ..measures import AUC, BALANCED, BRIER, ERROR, weights_of_classes
 from ..store import FitResult
-from .contestants import Contestant
+from .contestants import SUPERVISED, Contestant
 from .splits import REPEATED_FOLDS
 
 # The rule looks at the losses of at most this many rows. More do not change the choice,
@@ -69,6 +74,40 @@ def recommend(
         n_methods=len({contestant.method for contestant in complete}),
         is_default=chosen.method == default,
     )
+
+
+def contestants_to_stop(
+    results: Iterable[FitResult],
+    contestants: Sequence[Contestant],
+    n_repeats: int,
+    *,
+    measure: str = BRIER,
+) -> list[str]:
+    """Return the names of those that are clearly worse after the first repeats.
+
+    They cannot be recommended any more. The baseline goes on in any case, because all
+    others are compared with it.
+    """
+    first = [result for result in results if result.repeat < n_repeats]
+    means = means_of_rows(first, [each.name for each in contestants], measure)
+    eligible = {each.name for each in contestants if each.is_eligible}
+    # A contestant that may not be recommended does not stop one that may.
+    beaten = _beaten_in({name: means[name] for name in means if name in eligible})
+    beaten |= _beaten_in(means) - eligible
+    return [
+        each.name
+        for each in contestants
+        if each.name in beaten and each.method.name != SUPERVISED
+    ]
+
+
+def _beaten_in(means: Mapping[str, Array]) -> set[str]:
+    """Return the names of the contestants that another one beats, by mean losses."""
+    if not means:
+        return set()
+    losses, is_wrong = np.stack(list(means.values()), axis=1)
+    is_beaten = find_beaten(losses, is_wrong)
+    return {name for name, beaten in zip(means, is_beaten, strict=True) if beaten}
 
 
 def is_settled(

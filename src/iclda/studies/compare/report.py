@@ -77,6 +77,7 @@ def json_summary(
             {**vars(remark), "text": word(remark.text)} for remark in settings.remarks
         ],
         "settings": {name: getattr(settings, name) for name in _SHOWN_SETTINGS},
+        "stopped": dict(settings.stopped),
         "failed_fits": len(failed),
         "seconds": round(comparison.seconds, 3),
     }

@@ -31,6 +31,7 @@ from ...tabular.readers import Source
 from ...tabular.table import Table
 from ..engine import describe_run
 from ..measures import AUC, BALANCED
+from ..store import FitResult
 from .contestants import (
     Contestant,
     Size,
@@ -112,7 +113,9 @@ class ComparisonSettings:
     planned_repeats : int
         Repeats at most; fewer were done if the choice was settled or the time was up.
     is_settled : bool
-        Whether further repeats would hardly change the choice.
+        Whether it ended early, because further repeats would hardly change the choice.
+    stopped : mapping of str to int
+        Repeats of the contestants that were clearly worse and stopped, by name.
     measure : str
         The measure that decides what is recommended.
     curve_splits : int
@@ -156,6 +159,7 @@ class ComparisonSettings:
     repeats: int
     planned_repeats: int
     is_settled: bool
+    stopped: Mapping[str, int]
     measure: str
     curve_splits: int
     contestants: Sequence[Contestant]
@@ -190,6 +194,26 @@ class ComparisonSettings:
     def n_repeats(self, experiment: str) -> int:
         """Return the repeats of an experiment; that of a curve is a single split."""
         return self.repeats if experiment == REPEATED_FOLDS else self.curve_splits
+
+    def has_asked_for(self, result: FitResult) -> bool:
+        """Whether a stored row belongs here.
+
+        Runs with more repeats or other methods may have stored further rows.
+        """
+        names = {contestant.name for contestant in self.contestants}
+        n_repeats = self.n_repeats(result.experiment)
+        if result.experiment == REPEATED_FOLDS:
+            n_repeats = min(n_repeats, self.stopped.get(result.method, n_repeats))
+        return result.method in names and result.repeat < n_repeats
+
+    @property
+    def n_compared(self) -> int:
+        """The fits of the comparison, without those of the learning curves."""
+        repeats = [
+            self.stopped.get(contestant.name, self.repeats)
+            for contestant in self.contestants
+        ]
+        return self.folds * sum(repeats)
 
     @property
     def key(self) -> str:
@@ -296,6 +320,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         repeats=repeats,
         planned_repeats=repeats,
         is_settled=False,
+        stopped={},
         measure=plan.measure,
         curve_splits=curve_splits,
         contestants=line_up(methods, shrinkages, size),

@@ -25,7 +25,7 @@ _NOT_USED = (
     "again to see whether another method is clearly better."
 )
 _RECOMMENDED = (
-    "Chose {title}: `iclda compare` found it {standing} on these rows ({folder})."
+    "Chose {title}: `iclda compare` found {standing} on these rows ({folder})."
 )
 
 
@@ -90,8 +90,7 @@ def _why_of_others(
 def _why_unusable(findings: Findings) -> str:
     """Return why a comparison recommends nothing, or ""."""
     settings = findings.settings
-    n_splits = settings.folds * settings.repeats
-    if len(findings.compared) < n_splits * len(settings.contestants):
+    if len(findings.compared) < settings.n_compared:
         return "is not finished"
     if findings.advice is None:
         return "has no answer"
@@ -114,9 +113,9 @@ def _is_read_alike(
 def _recommended(folder: Path, findings: Findings) -> Advice:
     advice = findings.advice
     assert advice is not None
-    standing = f"as good as any of {plural(advice.n_methods, 'method')}"
+    standing = f"none of {plural(advice.n_methods, 'method')} clearly better"
     if findings.verdict.kind in (HELPS, SHARPENS, OUTSIDE):
-        standing = "clearly better than supervised LDA"
+        standing = "it clearly better than supervised LDA"
     chosen = advice.chosen
     sentence = _RECOMMENDED.format(
         title=title_of(chosen), standing=standing, folder=folder

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..._error_estimate import NOTHING_LEARNED
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
@@ -53,6 +53,10 @@ _SETTLED = (
     "The choice was the same without any one of these repeats, so there are no more of "
     "them ({@repeats} asks for a number)."
 )
+_STOPPED = (
+    "Stopped after the first repeats, because their {score} was more than three "
+    "standard errors behind the best: {stopped_names}."
+)
 _ENCODING = (
     "Filling gaps, encoding categories and scaling columns is learned from the "
     "training rows of each split."
@@ -83,6 +87,7 @@ _MAX_SHORT_ROWS = 6
 _MAX_FIRST_RANKED = 4
 _WORSE_IN = "worse in"
 _ABOUT_WORSE = f"{_WORSE_IN}: repeats that are worse than the baseline."
+_STOPPED_EARLY = "Stopped early, far behind the best: {names}."
 _MORE_METHODS = "The report and {@verbose} have {n_more} more."
 
 
@@ -146,6 +151,8 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
     sentences = [f"{_FOLDS} {rows}"]
     if settings.is_settled:
         sentences.append(_SETTLED)
+    if settings.stopped:
+        sentences.append(_STOPPED)
     sentences.append(_ENCODING)
     if settings.is_slow:
         sentences.append(_SLOW_SEARCH)
@@ -159,6 +166,8 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
         "n_kept": settings.n_kept,
         "most": MAX_CURVE_UNLABELED_ROWS,
         "names": and_list(settings.left_out),
+        "score": COMPARISON_MEASURES[settings.measure].noun,
+        "stopped_names": and_list(list(settings.stopped)),
     }
     said = [say(sentence, **values) for sentence in sentences]
     return [*said, _about_shrinkages(settings.shrinkage)]
@@ -183,14 +192,20 @@ def score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
         legend.append(f"{measure.heading}: {measure.explanation}.")
     legend.append(f"In brackets: {interval_source(summary)}.")
     legend.append(_ABOUT_WORSE)
+    stopped = comparison.settings.stopped
+    if stopped:
+        legend.append(_STOPPED_EARLY.format(names=and_list(list(stopped))))
     return [*table, "", *terminal.wrap([f"{_direction(measures)} {' '.join(legend)}"])]
 
 
 def first_ranking(comparison: Comparison) -> str:
-    """Rank the best methods in a sentence, before all repeats are done."""
-    summary = comparison.summary
+    """Rank the best methods by the first repeat; "" if there are not two."""
+    first = [result for result in comparison.compared if result.repeat == 0]
+    summary = replace(comparison, results=first).summary
     main = summary.main
     best = sorted(summary.best.values(), key=summary.order)
+    if len(best) <= 1:
+        return ""
     shown = [
         f"{name} {number_text(summary.mean(name, main), main)}"
         for name in best[:_MAX_FIRST_RANKED]
@@ -198,7 +213,14 @@ def first_ranking(comparison: Comparison) -> str:
     if len(best) > len(shown):
         shown.append("...")
     heading = COMPARISON_MEASURES[main].heading
-    return f"First ranking by {heading}, after 1 repeat: {', '.join(shown)}"
+    ranking = f"First ranking by {heading}, after 1 repeat: {', '.join(shown)}"
+    ranked_names = {result.method for result in first}
+    missing = [
+        contestant.name
+        for contestant in comparison.settings.contestants
+        if contestant.name not in ranked_names
+    ]
+    return f"{ranking} ({and_list(missing)} to follow)" if missing else ranking
 
 
 def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
@@ -218,6 +240,9 @@ def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     legend = [_direction(measures), f"In brackets: {interval_source(summary)}."]
     if _WORSE_IN in columns:
         legend.append(_ABOUT_WORSE)
+    stopped = [name for name in names if name in comparison.settings.stopped]
+    if stopped:
+        legend.append(_STOPPED_EARLY.format(names=and_list(stopped)))
     n_more = len(ranked(summary)) - len(names)
     if n_more:
         legend.append(terminal.word(say(_MORE_METHODS, n_more=n_more)))

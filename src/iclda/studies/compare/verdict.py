@@ -140,15 +140,15 @@ _BASE_RATES = {
     ),
     UNCLEAR: (
         "Always predicting {majority!r} is wrong {base} of the time; on so few labels "
-        "{name} is not clearly better."
+        "this method is not clearly better."
     ),
     _NO_BETTER: (
-        "Always predicting {majority!r} is wrong {base} of the time, and {name} looks "
-        "no better."
+        "Always predicting {majority!r} is wrong {base} of the time, and this method "
+        "looks no better."
     ),
     CLEAR: (
-        "Always predicting {majority!r} is wrong {base} of the time; {name} is clearly "
-        "better."
+        "Always predicting {majority!r} is wrong {base} of the time; this method is "
+        "clearly better."
     ),
 }
 # The same where all classes count the same.
