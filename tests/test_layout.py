@@ -44,6 +44,7 @@ ELSEWHERE = {
     "plots/_scores.py": "tests/plots: test_learning_curve_display and others",
     "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
     "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
+    "cli/shares.py": "tests/tabular/test_class_shares",
     "cli/studies.py": "tests/cli/test_paper",
     "_core/solvers/on_device.py": "tests/rows/test_device, beside the other sums there",
     "_rows/batch_readers.py": "tests/rows/test_readers",

@@ -16,6 +16,7 @@ _COMMAND_MODULES = (
     "iclda.cli.labeling",
     "iclda.cli.models",
     "iclda.cli.playground",
+    "iclda.cli.shares",
     "iclda.cli.studies",
 )
 # After a signal during an import, look this often whether the import is over.
@@ -54,7 +55,7 @@ def make_app() -> Any:
             "The command line needs extra packages: "
             "pip install 'iclda[data,experiments]'."
         )
-    from .cli import compare, labeling, messages, models, playground, studies
+    from .cli import compare, labeling, messages, models, playground, shares, studies
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -88,6 +89,7 @@ def make_app() -> Any:
         models.fit,
         models.predict,
         models.evaluate,
+        shares.shares,
         models.show,
         studies.reproduce,
         studies.tables,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -77,6 +77,7 @@ class Gaussians:
     half : (d, m) with half half' in place of the covariance, for few rows of many
         features
     complement : directions that ``half`` leaves out and shrinkage fills
+    offset : (d,) by which all classes were moved after the fit, in frame coordinates
     """
 
     frame: Frame
@@ -91,11 +92,30 @@ class Gaussians:
     is_floored: bool
     half: Array | None = None
     complement: Complement | None = None
+    offset: Array | None = None
 
     @property
     def rank(self) -> int:
         n_in_complement = 0 if self.complement is None else self.complement.size
         return len(self.projection) + n_in_complement
+
+    def moved(self, offset: Array, log_priors: Array | None = None) -> Gaussians:
+        """Return the model with all classes moved, and other priors if they are given.
+
+        The offset is in frame coordinates.
+        """
+        complement = self.complement
+        if complement is not None:
+            origin = complement.origin + offset * self.frame.scale
+            complement = replace(complement, origin=origin)
+        return replace(
+            self,
+            center=self.center + offset,
+            means=self.means + offset,
+            log_priors=self.log_priors if log_priors is None else log_priors,
+            complement=complement,
+            offset=offset if self.offset is None else self.offset + offset,
+        )
 
     def full_covariance(self) -> Array:
         """Return the covariance (d, d) in frame coordinates."""
@@ -138,6 +158,11 @@ class Gaussians:
         Where zero is too far away to square the distance, ``score_rule`` is returned.
         """
         frame = self.frame
+        if self.offset is not None:
+            # Those of the rows moved back: coefficients stay those of the fit.
+            unmoved = replace(self.moved(-self.offset), offset=None)
+            coef, intercept = unmoved.linear_scores
+            return coef, intercept - coef @ (self.offset * frame.scale)
         zero = -frame.origin / frame.scale
         # Class means relative to zero, in standardized coordinates.
         center_from_zero = (self.center - zero) @ self.projection.T

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -468,6 +469,8 @@ class AutoLDA(BaseClassifier):
         Classes, sorted.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
         That of the chosen method, if it is the ensemble or the average.
+    calibration_ : Calibration or None
+        How the held-out labels correct probabilities, for ``class_shares``.
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict. This and what follows is there if the chosen
         method has Gaussian classes, which an ensemble has not.
@@ -620,6 +623,8 @@ class AutoLDA(BaseClassifier):
     view_ = _of_estimator("view_")
     held_out_probabilities_ = _of_estimator("held_out_probabilities_")
     rank_ = _of_estimator("rank_")
+    adaptation_ = _of_estimator("adaptation_")
+    calibration_ = _of_estimator("calibration_")
 
     @property
     def _array_attribute(self) -> str:
@@ -646,6 +651,30 @@ class AutoLDA(BaseClassifier):
         self._check_ready(X, "decision_function")
         scores: Array = self.estimator_.decision_function(X)
         return scores
+
+    @available_if(_estimator_has("adapt"))
+    def adapt(
+        self, X: Any, sample_weight: Any = None, *, change: str = "offset"
+    ) -> Self:
+        """A copy with ``adapt`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of one new source, or a source of rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        change : {"offset", "shares", "both"}, default="offset"
+            What may differ from the training rows.
+
+        Returns
+        -------
+        adapted : AutoLDA
+            A fitted classifier, with ``adaptation_``.
+        """
+        adapted = copy(self)
+        adapted.estimator_ = self.estimator_.adapt(X, sample_weight, change=change)
+        return adapted
 
     @available_if(_estimator_has("transform"))
     def transform(self, X: Any) -> Array:

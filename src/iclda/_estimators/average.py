@@ -88,6 +88,8 @@ class AverageLDA(LinearGaussianClassifier):
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
         Probabilities of the labeled rows, in their order in X, by fits without their
         labels; NaN for rows that could not be tested. Model files leave them out.
+    calibration_ : Calibration or None
+        How the held-out labels correct probabilities, for ``class_shares``.
     error_ : float or None
         Share of new rows that get a wrong class, estimated from the labels that the
         cross-validation held out; None with fewer than 8 of them, or with fewer than 3

@@ -12,6 +12,7 @@ ensemble fit other classifiers instead of a problem: they override ``_fit_inputs
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -59,6 +60,7 @@ from .fit_inputs import (
     check_spread,
     prepare,
 )
+from .groups import prepare_groups
 from .labels import (
     EQUAL,
     FREE,
@@ -73,6 +75,14 @@ from .labels import (
     unknown_class_error,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
+from .other_rows import (
+    OFFSET,
+    Adaptation,
+    Calibration,
+    ClassShareEstimate,
+    adapt_gaussians,
+    estimate_class_shares,
+)
 from .predictions import RowFunction
 from .rows_reader import RowsReader
 from .views import AUTO_VIEW
@@ -171,6 +181,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         *,
         X_unlabeled: Any = None,
         sample_weight_unlabeled: Any = None,
+        groups: Any = None,
+        groups_unlabeled: Any = None,
     ) -> Self:
         """Fit to labeled and unlabeled rows.
 
@@ -189,6 +201,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
             Further unlabeled rows with the same features, or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
             Weights of the rows of X_unlabeled.
+        groups : array-like of shape (n_samples,), default=None
+            Group of every row of X, labeled or not, such as its speaker or instrument;
+            rows must be in memory. The offsets of groups are subtracted before the fit,
+            which is then one for a source without an offset (``adapt`` moves it to
+            another one), and are kept in ``group_offsets_``, group -> (n_features,).
+        groups_unlabeled : array-like of shape (n_unlabeled,), default=None
+            Groups of the rows of X_unlabeled.
 
         Returns
         -------
@@ -204,14 +223,35 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         arguments = arguments.with_parameters(self)
         earlier = dict(vars(self))
         try:
-            inputs = prepare(RowsReader(self), arguments, self._needs)
+            reader = RowsReader(self)
+            if groups is None and groups_unlabeled is None:
+                inputs = prepare(reader, arguments, self._needs)
+                self.__dict__.pop("group_offsets_", None)
+            else:
+                inputs, self.group_offsets_ = prepare_groups(
+                    reader, arguments, self._needs, [groups, groups_unlabeled]
+                )
+            self.__dict__.pop("adaptation_", None)
             self._fit_inputs(inputs)
+            self._calibrate(inputs)
         except BaseException:
             # After a failure the classifier is as before, not a mixture of two fits.
             self.__dict__.clear()
             self.__dict__.update(earlier)
             raise
         return self
+
+    def _calibrate(self, inputs: FitInputs) -> None:
+        """Set ``calibration_`` where the fit predicted held-out rows."""
+        # AutoLDA has it in the classifier that it chose.
+        fitted: Any = getattr(self, "estimator_", self)
+        if not hasattr(fitted, "held_out_probabilities_"):
+            return
+        fitted.calibration_ = None
+        held_out = in_memory(fitted.held_out_probabilities_)
+        if held_out is not None:
+            codes = inputs.labels.codes[inputs.labels.is_labeled]
+            fitted.calibration_ = Calibration.of_held_out(held_out, codes)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         """Solve the problem of prepared inputs, judge the fit, and store it."""
@@ -450,6 +490,24 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         self._check_ready(X, "predict_log_proba")
         return RowsReader(self).apply(X, self._model_.log_probabilities())
 
+    def _adapt_model(
+        self, model: GaussianModel, X: Any, sample_weight: Any, change: str
+    ) -> tuple[GaussianModel, Adaptation]:
+        """Return a model for the rows of a new source, and what speaks for it."""
+        self._check_ready(X, "adapt")
+        source = RowsReader(self).open(X)
+        weights = in_memory(sample_weight)
+        if weights is not None:
+            # Rows are counted only if there are weights: counting may take a pass.
+            weights = check_weights(weights, source.n_rows, "sample_weight")
+        source = replace(source, weights=weights)
+        if model.view is not None:
+            source = source.viewed(model.view)
+        gaussians, adaptation = adapt_gaussians(
+            source, model.gaussians, change, model.view
+        )
+        return replace(model, gaussians=gaussians), adaptation
+
     def _numbers_and_codes(
         self, X: Any, y: Any, function: RowFunction
     ) -> tuple[Array, AnyArray]:
@@ -464,6 +522,41 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_lengths(X=numbers, y=y)
         codes = encode_known_classes(y, self.classes_, self.unlabeled)
         return numbers, codes
+
+    def class_shares(self, X: Any, y: Any = None) -> ClassShareEstimate:
+        """Shares of the classes among rows, with 90 % intervals.
+
+        They are those of the mixture under which the rows are most likely, by EM, after
+        the probabilities are calibrated by the labels that the fit held out, if it did.
+        Intervals cover chance in the rows and in these labels. With labels of some of
+        the rows, drawn at random, they are the mean probability plus the mean error on
+        these labels, and hold whatever the classifier is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+        y : array-like of shape (n_samples,), default=None
+            Classes of rows that were drawn at random; other rows carry the marker
+            ``unlabeled``.
+
+        Returns
+        -------
+        estimate : ClassShareEstimate
+            ``classes``, ``shares``, ``low``, ``high``, ``n_rows``, ``n_random`` and
+            ``how``, a sentence.
+        """
+        self._check_ready(X, "class_shares")
+        probabilities = np.asarray(in_memory(self.predict_proba(X)))
+        codes = None
+        if y is not None:
+            known, is_marker = split_marker(in_memory(y), self.unlabeled)
+            check_lengths(X=probabilities, y=is_marker)
+            codes = np.full(len(is_marker), -1)
+            codes[~is_marker] = encode_known_classes(
+                known, self.classes_, self.unlabeled
+            )
+        return estimate_class_shares(self, probabilities, codes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the labeled rows that are classified correctly.
@@ -610,6 +703,41 @@ class LinearGaussianClassifier(
         problem = replace(inputs, frame=model.frame).problem
         gains = gains_over(problem, model.gaussians, supervised_reference(problem))
         return GainBounds(**vars(gains), n_unlabeled=inputs.unlabeled.n_rows)
+
+    def adapt(
+        self, X: Any, sample_weight: Any = None, *, change: str = "offset"
+    ) -> Self:
+        """Return a copy for the rows of another source, such as a speaker or a day.
+
+        The copy is moved by what unlabeled rows of that source show; its coefficients
+        stay. What was done is in its attribute ``adaptation_``: the change has to make
+        rows that it was not learned from more likely, or else nothing is changed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of one new source, or a source of rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        change : {"offset", "shares", "both"}, default="offset"
+            "offset" moves all classes by the difference of the mean of X and that of
+            the training rows, which is right if X has the class shares of the training
+            rows. "shares" learns the class shares of X by EM, and "both" also learns
+            the offset by EM. In a kernel view there is no offset.
+
+        Returns
+        -------
+        adapted : object
+            A fitted classifier of the same class, with ``adaptation_``.
+        """
+        model, adaptation = self._adapt_model(self._model_, X, sample_weight, change)
+        adapted = copy(self)
+        adapted.__dict__.update(model.fitted_attributes(), _model_=model)
+        adapted.__dict__.update(moved_like(X, vars(adapted)), adaptation_=adaptation)
+        if change != OFFSET:
+            # It corrects probabilities under the earlier shares.
+            adapted.__dict__.pop("calibration_", None)
+        return adapted
 
     @cached_property
     def covariance_(self) -> Array:

@@ -13,9 +13,10 @@ steps:
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -34,7 +35,14 @@ from .._held_out import (
     splits_of,
 )
 from .._messages import FitError, warn
-from .._rows.views import KERNEL, STANDARDIZE, WHITENED_KERNEL, View, learn_view
+from .._rows.views import (
+    KERNEL,
+    STANDARDIZE,
+    WHITENED_KERNEL,
+    Standardization,
+    View,
+    learn_view,
+)
 from .._system import one_thread_if_small
 from .average import AverageLDA
 from .base import BaseClassifier
@@ -42,8 +50,9 @@ from .diagnosis import check_span, warn_of_no_unlabeled
 from .export import mixture_to_sklearn
 from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
-from .linear_model import moved_like
+from .linear_model import gaussian_model_of, moved_like
 from .mixture_model import Member, MixtureModel
+from .other_rows import OFFSET
 from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
 from .views import summary_of_rows
@@ -128,6 +137,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Probabilities of the labeled rows, in their order in X, by members that were
         fitted without their labels; NaN for rows that could not be tested. Model files
         leave them out.
+    calibration_ : Calibration or None
+        How the held-out labels correct probabilities, for ``class_shares``.
     error_ : float or None
         Share of new rows that get a wrong class, estimated from the held-out labels;
         None with fewer than 8 of them, or with fewer than 3 labels per class on
@@ -326,6 +337,48 @@ class SemiSupervisedEnsemble(BaseClassifier):
     @property
     def _has_free_proportions(self) -> bool:
         return isinstance(self.proportions, str) and self.proportions == FREE
+
+    def adapt(
+        self, X: Any, sample_weight: Any = None, *, change: str = "offset"
+    ) -> Self:
+        """Return a copy for the rows of another source, such as a speaker or a day.
+
+        The member "linear" finds the offset and the class shares (see ``adapt`` of
+        ``SupervisedLDA``). The offset is subtracted from rows before any view, and the
+        probabilities of every member are turned to the class shares.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of one new source, or a source of rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        change : {"offset", "shares", "both"}, default="offset"
+            What may differ from the training rows.
+
+        Returns
+        -------
+        adapted : SemiSupervisedEnsemble
+            A fitted classifier, with ``adaptation_``.
+        """
+        check_is_fitted(self)
+        linear = gaussian_model_of(self.members_.get("linear"))
+        if linear is None:
+            raise FitError(
+                "The member 'linear' could not be fitted, and only it can be adapted: "
+                "fit AverageLDA."
+            )
+        model, adaptation = self._adapt_model(linear, X, sample_weight, change)
+        assert isinstance(linear.view, Standardization)
+        offset = adaptation.offset * linear.view.scale
+        adapted = copy(self)
+        adapted.adaptation_ = replace(adaptation, offset=offset)
+        if adaptation.is_kept:
+            factors = model.priors / linear.priors
+            adapted._model_ = self._model_.adapted(offset, factors)
+            if change != OFFSET:
+                adapted.__dict__.pop("calibration_", None)
+        return adapted
 
     def decision_function(self, X: Any) -> Array:
         """Log probabilities of the classes; for two classes, log odds of the second.

@@ -84,12 +84,10 @@ def mixture_to_sklearn(classes: AnyArray, model: MixtureModel) -> Any:
         )
     exported: list[tuple[str, Any]] = []
     for name, member in model.members.items():
-        classifier = member.classifier
-        if member.view is None:
-            exported.append((name, classifier.to_sklearn()))
-        else:
-            steps = _as_sklearn(member.view)
-            exported.append((name, make_pipeline(*steps, classifier.estimator_)))
+        steps = [] if member.view is None else _as_sklearn(member.view)
+        own = member.classifier
+        last = own.to_sklearn() if hasattr(own, "to_sklearn") else own.estimator_
+        exported.append((name, make_pipeline(*steps, last) if steps else last))
     weights = [member.weight for member in model.members.values()]
     voting = VotingClassifier(exported, voting="soft", weights=weights)
     voting.estimators_ = [classifier for _, classifier in exported]

@@ -15,7 +15,7 @@ from array_api_compat import array_namespace
 
 from .._core import AnyArray, Array
 from .._rows.places import to_host
-from .._rows.views import View, as_floating, placed_like
+from .._rows.views import Chain, Standardization, View, as_floating, placed_like
 from . import predictions
 from .predictions import RowFunction
 
@@ -84,6 +84,23 @@ class MixtureModel:
         for name, member in self.members.items():
             changed = change(member.classifier)
             members[name] = replace(member, classifier=changed)
+        return replace(self, members=members)
+
+    def adapted(self, offset: Array, class_factors: Array) -> MixtureModel:
+        """Return the mixture for rows with an offset and other class shares.
+
+        ``class_factors`` are the ratios of the new shares to the earlier ones.
+        """
+        back = Standardization(offset, np.ones_like(offset))
+        # Factors of 1 are none, so that the mixture can still be exported.
+        is_turned = bool((class_factors != 1).any())
+        members = {}
+        for name, member in self.members.items():
+            factors = member.class_factors
+            if is_turned:
+                factors = class_factors * (1.0 if factors is None else factors)
+            view = back if member.view is None else Chain((back, member.view))
+            members[name] = replace(member, view=view, class_factors=factors)
         return replace(self, members=members)
 
     # Functions of rows.

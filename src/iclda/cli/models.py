@@ -34,7 +34,7 @@ _METHOD_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 # Values of --proportions, besides CLASS=SHARE.
 _PROPORTIONS = ("labeled", "equal", "auto", "free")
 
-_Model = Annotated[
+ModelFile = Annotated[
     Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")
 ]
 _MethodName = Annotated[
@@ -84,6 +84,29 @@ _KnownTarget = Annotated[
 _PageOut = Annotated[
     Path | None, Option(metavar="FILE", help="Also write the results to an .html page.")
 ]
+_Group = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column of the groups of rows, such as speakers or instruments, whose "
+        "offsets are removed.",
+    ),
+]
+_Adapt = Annotated[
+    bool,
+    Option(
+        "--adapt",
+        help="Move the model to the rows of DATA, or of each group of --group (by "
+        "default that of the fit), where these support it.",
+    ),
+]
+_Change = Annotated[
+    str,
+    Option(
+        metavar="WHAT",
+        help="What --adapt may change: offset, shares (of the classes) or both.",
+    ),
+]
 _Verbose = Annotated[
     bool,
     Option("--verbose", help="Print everything about the fit, as `iclda show` does."),
@@ -105,6 +128,7 @@ def fit(
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
+    group: _Group = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     verbose: _Verbose = False,
@@ -122,6 +146,7 @@ def fit(
     from ..studies.compare.stored import advice_of, default_folder
     from ..tabular.fit import fit_table
     from ..tabular.read_options import ReadOptions
+    from ..tabular.row_groups import read_groups
     from ..tabular.summaries import fit_summary, short_fit_summary
     from ..tabular.table import read_file
 
@@ -141,10 +166,17 @@ def fit(
     reading = ReadOptions(
         target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
     )
+    groups = None
+    if group is not None:
+        files = [data] if unlabeled_file is None else [data, unlabeled_file]
+        groups = read_groups(files, group)
+        # The group is not a feature.
+        if keep is None:
+            reading = replace(reading, drop=[*(drop or ()), group])
     with show_cells(quiet, title="Reading"):
         table = read_file(data, reading)
     advice = None
-    are_all_defaults = method == _AUTO and shrinkage == _AUTO
+    are_all_defaults = method == _AUTO and shrinkage == _AUTO and group is None
     if are_all_defaults and priors is None and parsed_proportions is None:
         # What a comparison of the same fits recommends is fitted.
         advice = advice_of(default_folder(data), table, reading)
@@ -158,6 +190,8 @@ def fit(
             proportions=parsed_proportions,
             seed=seed,
             command=options.command_line(),
+            group=group or "",
+            groups=groups,
         )
     report = _in_options(report)
     save_model(fitted, out, about=report.to_json())
@@ -200,24 +234,40 @@ def _in_options(report: FitReport) -> FitReport:
 
 
 def predict(
-    model: _Model,
+    model: ModelFile,
     data: options.TableFile,
     out: _TableOut = Path("predictions.csv"),
     id: _Ids = None,
+    adapt: _Adapt = False,
+    change: _Change = "offset",
+    group: _Group = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Predict class and probabilities for every row of a table."""
+    from ..tabular.files import open_data
     from ..tabular.predict import holds_predictions, predict_file
+    from ..tabular.row_groups import AdaptedModels
     from ..tabular.summaries import prediction_summary
 
     if out.exists() and not out.samefile(data):
         options.check_replaceable(out, holds_predictions, "predict", force=force)
-    _check_order(model, data)
-    fitted, kinds, about = _load(model)
-    with _show_rows("Predicting", quiet) as advance:
-        counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
+    if not adapt and (group is not None or change != "offset"):
+        raise ValueError("--group and --change are for --adapt: give it, too.")
+    check_order(model, data)
+    fitted, kinds, about = load(model)
+    adapted = None
+    if adapt:
+        file = open_data(data)
+        group = group or about.get("group") or None
+        adapted = AdaptedModels(fitted, kinds, file, group, change)
+    with show_rows("Predicting", quiet) as advance:
+        counts = predict_file(
+            fitted, kinds, data, out, ids=id or (), advance=advance, adapted=adapted
+        )
     lines = prediction_summary(counts, str(out))
+    if adapted is not None:
+        lines = [*adapted.lines, "", *lines]
     target = about.get("target")
     if not quiet:
         if target in counts.ignored:
@@ -247,7 +297,7 @@ def _next_step(
 
 
 def evaluate(
-    model: _Model,
+    model: ModelFile,
     data: options.TableFile,
     target: _KnownTarget = None,
     labels: options.LabelsFile = None,
@@ -275,10 +325,10 @@ def evaluate(
         if out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
         options.check_replaceable(out, is_evaluation_page, "evaluate", force=force)
-    _check_order(model, data)
-    fitted, kinds, about = _load(model)
+    check_order(model, data)
+    fitted, kinds, about = load(model)
     reading = ReadOptions(target, unlabeled, labels=labels, id=id)
-    with _show_rows("Evaluating", quiet or json) as advance:
+    with show_rows("Evaluating", quiet or json) as advance:
         evaluation = evaluate_file(fitted, kinds, about, model, data, reading, advance)
     lines = evaluation_lines(evaluation)
     if out is not None:
@@ -292,7 +342,7 @@ def evaluate(
         _print(lines)
 
 
-def show(model: _Model, json: options.Json = False) -> None:
+def show(model: ModelFile, json: options.Json = False) -> None:
     """Show everything about a model and its fit."""
     from ..model_files import load_model, model_details
     from ..tabular.summaries import (
@@ -316,7 +366,7 @@ def show(model: _Model, json: options.Json = False) -> None:
         _print([str(model), "", *lines])
 
 
-def _check_order(model: Path, data: Path) -> None:
+def check_order(model: Path, data: Path) -> None:
     """Raise a ValueError if the model stands in the place of the data."""
     if data.suffix == _MODEL_SUFFIX != model.suffix:
         raise ValueError(
@@ -325,7 +375,7 @@ def _check_order(model: Path, data: Path) -> None:
         )
 
 
-def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
+def load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """Return a model, the kinds of its columns, and what its file says about it."""
     from ..model_files import column_kinds, load_model, model_details
     from ..tabular.array_files import feature_names
@@ -340,7 +390,7 @@ def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
 
 
 @contextmanager
-def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
+def show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
     """Show how many rows of a file are done, and about how many it has.
 
     The function yielded takes the share of the file that is done, and its rows.

@@ -1,4 +1,4 @@
-"""Toy problems, benchmark sets of the paper, and features of pictures."""
+"""Toy problems, benchmark sets of the paper, features of pictures, and vowels."""
 
 from ._benchmarks import (
     BENCHMARKS,
@@ -9,6 +9,7 @@ from ._benchmarks import (
 )
 from ._features import load_fashion_features
 from ._gaussians import make_gaussians, make_violated_gaussians
+from ._vowels import load_vowels
 
 __all__ = [
     "BENCHMARKS",
@@ -17,6 +18,7 @@ __all__ = [
     "find_benchmark",
     "load_benchmark",
     "load_fashion_features",
+    "load_vowels",
     "make_gaussians",
     "make_violated_gaussians",
 ]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._core import AnyArray
 from .._error_estimate import MIN_TESTED_ROWS, BaseRate, ErrorEstimate
 from .._estimators.auto import AutoLDA
 from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
@@ -141,6 +142,8 @@ class FitReport:
         if they are not; empty if that plays no part, or if ``choice`` says it.
     suspects : sequence of mapping
         The fields of every ``Suspect``: rows whose labels look wrong.
+    group : str
+        Column of the groups whose offsets were subtracted; empty if there is none.
     training_rows : mapping
         What ``TrainingRows.from_json`` reads.
     """
@@ -166,6 +169,7 @@ class FitReport:
     safety: str = ""
     taken_for: str = ""
     suspects: Sequence[Mapping[str, Any]] = ()
+    group: str = ""
     training_rows: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -197,8 +201,12 @@ def fit_table(
     seed: int = 0,
     command: str = "",
     advice: Advice | None = None,
+    group: str = "",
+    groups: AnyArray | None = None,
 ) -> tuple[Pipeline, FitReport]:
     """Fit a method to all rows of a table; None fits the default.
+
+    The offsets of ``groups``, from the column ``group``, are subtracted.
 
     The classifier of the pipeline is that of the method. ``advice`` is what a
     comparison says where no method is given: what it recommends is fitted.
@@ -210,6 +218,8 @@ def fit_table(
         shrinkage = advice.shrinkage
     is_outside = method is not None and method.is_outside
     if is_outside:
+        assert method is not None
+        _refuse_given(method, group=group or None)
         # Methods of scikit-learn do not read rows in blocks.
         table = table.framed()
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
@@ -225,7 +235,10 @@ def fit_table(
     # The fits that measure the error may warn, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(rows, table.labels)
+        if groups is None:
+            model.fit(rows, table.labels)
+        else:
+            model.fit(rows, table.labels, **{f"{model.steps[-1][0]}__groups": groups})
         if not is_outside:
             choice = _unwrap(model)
         if advice.method is not None:
@@ -238,7 +251,16 @@ def fit_table(
 
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    notes = [*table.notes, advice.note] if advice.note else table.notes
+    notes = [*table.notes, advice.note] if advice.note else [*table.notes]
+    if group:
+        notes.append(
+            say(
+                "Offsets of the groups in column {group!r} were subtracted. The error "
+                "is that on rows of these groups; for others there is `iclda predict` "
+                "with {@adapt}.",
+                group=group,
+            )
+        )
     report = FitReport(
         command=command,
         target=table.target,
@@ -255,6 +277,7 @@ def fit_table(
         safety="" if bounds is None else bounds.sentence,
         taken_for=_taken_for(model[-1], is_default=method is None),
         suspects=[asdict(each) for each in _suspects(model[-1], table)],
+        group=group,
         training_rows=_training_rows(encoded, table).to_json(),
         **error_fields,
     )

@@ -75,21 +75,26 @@ def predict_file(
     *,
     ids: Sequence[str] = (),
     advance: ShareDone = lambda share, n_rows: None,
+    adapted: Any = None,
 ) -> PredictionCounts:
     """Write class and probabilities of every row of a file to another one.
 
-    Nothing is written under the name of that file before all rows are done.
+    ``adapted`` are the ``AdaptedModels`` of the groups of its rows, if any. Nothing is
+    written under the name of that file before all rows are done.
     """
     file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
     classes = np.array([str(name) for name in model.classes_], dtype=object)
     headings = [*ids, _CLASS, *(f"{_PROBABILITY}{name}" for name in classes)]
     _check_files(file, out, kinds, ids, headings)
-    used = {*kinds, *ids}
+    others = [*ids]
+    if adapted is not None and adapted.column not in (None, *ids):
+        others.append(adapted.column)
+    used = {*kinds, *others}
     ignored = tuple(name for name in file.columns if name not in used)
     counts = PredictionCounts(ignored)
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
-        blocks = predicted_blocks(model, kinds, file, ids, counts)
+        blocks = predicted_blocks(model, kinds, file, others, counts, adapted)
         for block in blocks:
             copied = [block.rows[name] for name in ids]
             predicted = classes[block.probabilities.argmax(axis=1)]
@@ -144,11 +149,12 @@ def predicted_blocks(
     file: DataReader,
     others: Sequence[str],
     counts: PredictionCounts,
+    adapted: Any = None,
 ) -> Iterator[PredictedBlock]:
     """Yield the rows of a file block by block with their predictions.
 
     ``others`` are columns to read as text besides those of the model. The rows are
-    added to ``counts``. ValueError without rows.
+    added to ``counts``. ``adapted`` are ``AdaptedModels``. ValueError without rows.
     """
     arrow = require_for_tables("pyarrow")
     types = dict.fromkeys(others, arrow.string())
@@ -161,13 +167,15 @@ def predicted_blocks(
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
             refuse_other_types(frame, kinds, file)
-            encoded, probabilities = _predict(model, frame, counts)
+            encoded, probabilities = _predict(model, frame, counts, adapted, rows)
             yield PredictedBlock(rows, encoded, probabilities, share)
     if not counts.n_rows:
         raise ValueError(f"{file.path} has no data rows.")
 
 
-def _predict(model: Any, frame: Any, counts: PredictionCounts) -> tuple[Any, Any]:
+def _predict(
+    model: Any, frame: Any, counts: PredictionCounts, adapted: Any, block: Any
+) -> tuple[Any, Any]:
     """Return encoded rows and the probabilities of their classes; count the rows."""
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     classifier = steps[-1]
@@ -175,7 +183,10 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> tuple[Any, Any
     # A classifier that was fitted to an array warns of names of columns.
     is_named = hasattr(classifier, "feature_names_in_")
     rows = encoded if is_named else encoded.to_numpy()
-    probabilities = classifier.predict_proba(rows)
+    if adapted is None:
+        probabilities = classifier.predict_proba(rows)
+    else:
+        probabilities = adapted.probabilities(block, rows)
 
     counts.n_rows += len(frame)
     counts.filled.update(count_gaps(frame))
