@@ -3,7 +3,8 @@
     python benchmarks/bench_other_rows.py                    vowels, and two groups
     python benchmarks/bench_other_rows.py --shares FOLDER    class shares on features
 
-Vowels: percent of the rows of seven new speakers that get a wrong class. Two groups:
+Vowels: percent of the rows of seven new speakers that get a wrong class, and the
+shrinkage that the training speakers would choose, each held out in turn. Two groups:
 two classes whose new group has other class shares, an offset, or both; how often each
 change is kept, and the error of the result.
 
@@ -22,11 +23,18 @@ from pathlib import Path
 
 import numpy as np
 
-from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
+from iclda import (
+    AverageLDA,
+    ExpectationMaximizationLDA,
+    SemiSupervisedEnsemble,
+    SupervisedLDA,
+)
 from iclda.datasets import load_vowels
 
 CHANGES = ("offset", "shares", "both")
 SHRINKAGE = 0.3
+# Tried for the vowels, with each training speaker held out in turn.
+SHRINKAGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TUNED = {"mnist_efflite0", "fashion_efflite0"}
 N_FEATURES = 64
 N_RANDOM = 100
@@ -39,21 +47,24 @@ def percent(wrong):
     return f"{100 * np.mean(wrong):5.1f}"
 
 
+def wrong_by_speaker(classifier, X, y, speakers, change=None):
+    """Return which rows get a wrong class, after an adaptation to each speaker."""
+    wrong = np.zeros(len(y), dtype=bool)
+    for speaker in np.unique(speakers):
+        rows = speakers == speaker
+        fitted = classifier
+        if change is not None:
+            fitted = classifier.adapt(X[rows], change=change)
+        wrong[rows] = fitted.predict(X[rows]) != y[rows]
+    return wrong
+
+
 def vowels():
     """Print the errors on new speakers, as they are and adapted."""
     X, y, speakers, is_new = load_vowels()
     train = X[~is_new], y[~is_new]
+    new = X[is_new], y[is_new], speakers[is_new]
     groups = speakers[~is_new]
-
-    def wrong(classifier, change=None):
-        results = []
-        for speaker in np.unique(speakers[is_new]):
-            rows = speakers == speaker
-            fitted = classifier
-            if change is not None:
-                fitted = classifier.adapt(X[rows], change=change)
-            results.append(fitted.predict(X[rows]) != y[rows])
-        return percent(np.concatenate(results))
 
     print("vowels of new speakers, percent wrong")
     print("shrinkage  adapted   fit as it is  fit with groups  EM, groups")
@@ -69,8 +80,36 @@ def vowels():
             groups_unlabeled=speakers[is_new],
         )
         for change in (None, *CHANGES):
-            errors = [wrong(each, change) for each in (plain, with_groups, em)]
+            fitted = (plain, with_groups, em)
+            errors = [percent(wrong_by_speaker(each, *new, change)) for each in fitted]
             print(f"{shrinkage!s:>9}  {change!s:8}  {'         '.join(errors)}")
+
+    ensemble = SemiSupervisedEnsemble().fit(*train)
+    errors = [
+        percent(wrong_by_speaker(ensemble, *new, each)) for each in (None, "offset")
+    ]
+    print(f"ensemble: as fitted {errors[0]}, adapted by an offset {errors[1]}")
+    held_out_speakers(*train, groups, new)
+
+
+def held_out_speakers(X, y, speakers, new):
+    """Print the shrinkage that adapts best to each training speaker held out."""
+    held_out = {}
+    for shrinkage in SHRINKAGES:
+        wrong = []
+        for speaker in np.unique(speakers):
+            others = speakers != speaker
+            lda = SupervisedLDA(shrinkage=shrinkage)
+            lda.fit(X[others], y[others], groups=speakers[others])
+            own = X[~others], y[~others], speakers[~others]
+            wrong.append(wrong_by_speaker(lda, *own, "offset"))
+        held_out[shrinkage] = np.mean(np.concatenate(wrong))
+    best = min(held_out, key=held_out.get)
+    lda = SupervisedLDA(shrinkage=best).fit(X, y, groups=speakers)
+    chosen = percent(wrong_by_speaker(lda, *new, "offset"))
+    print("each training speaker held out, fit with groups, offset, percent wrong:")
+    print("  ".join(f"{each} {percent(held_out[each])}" for each in SHRINKAGES))
+    print(f"new speakers with the best of these, shrinkage {best}: {chosen}")
 
 
 def two_groups(n_draws=20):
