@@ -79,7 +79,7 @@ def test_it_looks_at_the_table_compares_and_answers(done):
         "Answer",
         "Next: iclda fit",
         "error",
-        "The learning curves",
+        "Next, the learning curves",
         "Report: ",
     ]
     places = [said.index(part) for part in parts]
