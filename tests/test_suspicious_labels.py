@@ -39,6 +39,26 @@ def test_nothing_is_listed_where_many_labels_are_contradicted():
     assert suspicious_labels(*predictions(n_wrong=13)).tolist() == []
 
 
+@pytest.mark.parametrize(("n_unrecognized", "n_listed"), [(5, 5), (6, 0)])
+def test_no_label_is_listed_of_a_class_that_is_not_recognized(n_unrecognized, n_listed):
+    """Most rows of a rare class are predicted as the frequent one: that is no mistake."""
+    probabilities, codes = predictions()
+    probabilities = np.vstack([np.tile(probabilities[:1], (100, 1)), probabilities[:50]])
+    codes = np.concatenate([np.zeros(100, dtype=int), codes[:50]])
+    probabilities[-n_unrecognized:] = [0.999, 0.001]
+    assert len(suspicious_labels(probabilities, codes)) == n_listed
+
+
+def test_no_label_is_listed_for_a_class_that_is_not_recognized():
+    probabilities, codes = predictions(n_wrong=2)
+    is_kept = np.r_[0:40, 40:49]
+    probabilities = probabilities[is_kept]
+    codes = codes[is_kept]
+    assert suspicious_labels(probabilities, codes).tolist() == [0, 1]
+    probabilities[44:] = [0.6, 0.4]
+    assert suspicious_labels(probabilities, codes).tolist() == []
+
+
 def test_the_ten_least_probable_labels_are_listed():
     probabilities, codes = predictions(n_wrong=12)
     backwards = suspicious_labels(probabilities[::-1], codes[::-1])

@@ -27,6 +27,11 @@ _MAX_HARD_SHARE = 0.1
 # some look suspicious by chance.
 _MAX_CONTRADICTED_SHARE = 0.15
 
+# A class is not told from the others if more than this share of its labels is
+# contradicted, as those of a rare class often are: the model is wrong there, and not the
+# labels. Such a class shows nothing about labels of another one either.
+_MAX_CONTRADICTED_SHARE_OF_CLASS = 0.5
+
 
 def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     """Return the labeled rows whose labels held-out predictions clearly contradict.
@@ -36,7 +41,8 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     label: the probability of the row's own label, relative to that of the other class,
     is at most their median. At most a tenth of the other labels may be contradicted,
     and at most 15 % of all labels. If there are more, the classes overlap, and none is
-    listed.
+    listed. Of both classes, at most half of the labels may be contradicted: a model that
+    does not recognize a class cannot judge its labels.
 
     No label is listed of 100 rows of iris or wine, and one of 300 digits on average. If
     5 of these labels are changed, two to four of the 5 are listed.
@@ -58,10 +64,18 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     # Rows that were not tested contradict nothing.
     likeliest = np.where(is_tested, np.nan_to_num(probabilities).argmax(axis=1), codes)
     contradicted = np.flatnonzero(likeliest != codes)
+    n_classes = probabilities.shape[1]
+    n_tested_of_class = np.bincount(codes[is_tested], minlength=n_classes)
+    n_contradicted_of_class = np.bincount(codes[contradicted], minlength=n_classes)
+    is_recognized = n_contradicted_of_class <= (
+        _MAX_CONTRADICTED_SHARE_OF_CLASS * n_tested_of_class
+    )
     is_suspicious = np.zeros(len(codes), dtype=bool)
     for row in contradicted:
         own = codes[row]
         other = likeliest[row]
+        if not (is_recognized[own] and is_recognized[other]):
+            continue
         of_other_class = probabilities[is_tested & (codes == other)]
         if len(of_other_class) < _MIN_ROWS_OF_CLASS:
             continue
