@@ -41,9 +41,11 @@ def test_nothing_is_listed_where_many_labels_are_contradicted():
 
 @pytest.mark.parametrize(("n_unrecognized", "n_listed"), [(5, 5), (6, 0)])
 def test_no_label_is_listed_of_a_class_that_is_not_recognized(n_unrecognized, n_listed):
-    """Most rows of a rare class are predicted as the frequent one: that is no mistake."""
+    """Most rows of a rare class are predicted as the frequent one."""
     probabilities, codes = predictions()
-    probabilities = np.vstack([np.tile(probabilities[:1], (100, 1)), probabilities[:50]])
+    probabilities = np.vstack(
+        [np.tile(probabilities[:1], (100, 1)), probabilities[:50]]
+    )
     codes = np.concatenate([np.zeros(100, dtype=int), codes[:50]])
     probabilities[-n_unrecognized:] = [0.999, 0.001]
     assert len(suspicious_labels(probabilities, codes)) == n_listed

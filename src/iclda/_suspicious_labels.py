@@ -27,9 +27,9 @@ _MAX_HARD_SHARE = 0.1
 # some look suspicious by chance.
 _MAX_CONTRADICTED_SHARE = 0.15
 
-# A class is not told from the others if more than this share of its labels is
-# contradicted, as those of a rare class often are: the model is wrong there, and not the
-# labels. Such a class shows nothing about labels of another one either.
+# A class is not recognized if more than this share of its labels is contradicted, as
+# those of a rare class often are: the model is wrong there, and not the labels. Such a
+# class shows nothing about labels of another one either.
 _MAX_CONTRADICTED_SHARE_OF_CLASS = 0.5
 
 
@@ -41,8 +41,8 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     label: the probability of the row's own label, relative to that of the other class,
     is at most their median. At most a tenth of the other labels may be contradicted,
     and at most 15 % of all labels. If there are more, the classes overlap, and none is
-    listed. Of both classes, at most half of the labels may be contradicted: a model that
-    does not recognize a class cannot judge its labels.
+    listed. Of both classes, at most half of the labels may be contradicted: a model
+    that does not recognize a class cannot judge its labels.
 
     No label is listed of 100 rows of iris or wine, and one of 300 digits on average. If
     5 of these labels are changed, two to four of the 5 are listed.

@@ -43,7 +43,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert code == 0
     assert "The error to expect on new rows is not known: it takes at least 8" in said
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
-    assert "there are 0 among 9 labels. To draw such rows, use `iclda ask` with" in said
+    assert "there are 0 among 9 labels. To draw such rows, use the option test" in said
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (
@@ -62,6 +62,14 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert (
         "--proportions takes the class shares of the labels, and 15 of these" in error
     )
+
+
+def test_a_fit_to_wrong_answers_says_that_nothing_was_learned(features):
+    call("ask", "x.npy", "--n", 9, "--test", 20)
+    fill(np.random.default_rng(0).permutation(features))
+    said = call("fit", "x.npy", *LABELS)[1]
+    assert "20 labels cannot show that anything was learned: always predicting" in said
+    assert "Next: iclda predict" not in said
 
 
 def test_no_fit_is_named_before_two_classes_are_known(features):

@@ -12,7 +12,13 @@ pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 
 from iclda.methods import INK
 from iclda.studies.measures import Confusion
-from iclda.studies.page import class_error_lines, confusion_lines, save, to_inline_svg
+from iclda.studies.page import (
+    class_error_lines,
+    code,
+    confusion_lines,
+    save,
+    to_inline_svg,
+)
 from iclda.studies.paper.report import draw_curves
 from iclda.studies.paper.summary import summarize_curves
 
@@ -72,3 +78,11 @@ def test_of_many_classes_the_largest_errors_are_shown():
     assert len(lines) == 22
     assert lines[1].split()[:3] == ["h", "20", "10"]
     assert lines[-1] == "and 5 classes with smaller errors"
+
+
+def test_commands_and_options_are_code_and_all_else_is_escaped():
+    text = "`iclda fit` of a -- b <c> (--repeats asks, --method=em.) 'self--learning'"
+    assert code(text) == (
+        "<code>iclda fit</code> of a -- b &lt;c&gt; (<code>--repeats</code> asks, "
+        "<code>--method=em</code>.) &#x27;self--learning&#x27;"
+    )

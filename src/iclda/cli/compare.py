@@ -205,14 +205,14 @@ def _run(run: ComparisonRun, quiet: bool, verbose: bool) -> None:
     from ..studies.compare.api import read_findings
     from ..studies.compare.terminal import (
         first_ranking,
+        first_remarks,
         remark_lines,
-        warnings_of,
     )
 
     if not quiet:
         remarks = run.settings.remarks
-        # Whoever reads a warning may stop here, and mend the table first.
-        shown = remarks if verbose else warnings_of(remarks)
+        # Whoever reads such a remark may stop here, and mend the table first.
+        shown = remarks if verbose else first_remarks(remarks)
         echo_lines([*remark_lines(shown, make_terminal()), ""])
     with show_cells(quiet, "splits") as advance:
         is_new = run.begin(advance)

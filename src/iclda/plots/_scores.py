@@ -34,6 +34,13 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _PREDICTED_CLASS = "the predicted class"
 
 
+def shows_dots(values: Array) -> bool:
+    """Return whether single differences can be told apart, and so are drawn."""
+    has_too_many = len(values) > _MAX_DOTS
+    would_coincide = len(np.unique(values)) <= _MAX_COINCIDENT_VALUES
+    return not has_too_many and not would_coincide
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay(Display):
     """Mean score of one or several classifiers against the number of rows.
@@ -336,9 +343,7 @@ class ComparisonDisplay(Display):
 
     def _draw_dots(self, height: int, values: Array) -> None:
         """Draw single differences, if they can be told apart."""
-        has_too_many = len(values) > _MAX_DOTS
-        would_coincide = len(np.unique(values)) <= _MAX_COINCIDENT_VALUES
-        if has_too_many or would_coincide:
+        if not shows_dots(values):
             return
         # Dots stand side by side in the order of the repeats: none is moved at random.
         shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values))

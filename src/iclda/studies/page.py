@@ -223,9 +223,30 @@ def confusion_lines(confusion: Confusion) -> list[str]:
 
 
 # Functions that all templates may call, by the names they have there.
+# What to type: text between backticks, and options.
+_CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*(?:=\S*\w)?)")
+
+
+def code(text: str) -> Any:
+    """Return a text as HTML in which commands and options are set as code.
+
+    Code is not broken into lines: a browser would break "--repeats" behind a hyphen.
+    """
+    markup = import_for_reports("markupsafe").Markup
+    parts = []
+    end = 0
+    for found in _CODE.finditer(text):
+        parts.append(escape(text[end : found.start()]))
+        parts.append(f"<code>{escape(found[1] or found[2])}</code>")
+        end = found.end()
+    parts.append(escape(text[end:]))
+    return markup("".join(parts))
+
+
 _FILTERS: dict[str, Callable[..., Any]] = {
     "and_list": and_list,
     "arrow": arrow,
+    "code": code,
     "duration": duration,
     "p_text": p_text,
     "percent": percent,

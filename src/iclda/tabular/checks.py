@@ -32,6 +32,9 @@ FINE = "fine"
 NOTE = "note"
 WARNING = "warning"
 
+# The subject of remarks on what the columns hold, and on which are left out.
+COLUMNS = "Columns"
+
 # Names that columns of ids often have, such as "customer_id", "rowNr" or "key".
 _ID_NAME = re.compile(
     r"(^|[\W_])(?i:ids?|uuid|guid|key|index|idx|nr|no|number|code|row)$"
@@ -86,7 +89,7 @@ def check_ids(features: Any) -> Iterator[Remark]:
                 name=name,
                 drop=Hint("drop", [name]),
             )
-            yield Remark(NOTE, "Columns", text)
+            yield Remark(NOTE, COLUMNS, text)
 
 
 def check_written(features: Any) -> Iterator[Remark]:
@@ -103,7 +106,7 @@ def check_written(features: Any) -> Iterator[Remark]:
             text = _date_note(name, texts, date)
         else:
             continue
-        yield Remark(NOTE, "Columns", text)
+        yield Remark(NOTE, COLUMNS, text)
 
 
 def check_texts(features: Any) -> Iterator[Remark]:
@@ -122,7 +125,7 @@ def check_texts(features: Any) -> Iterator[Remark]:
                 "the words say something about the class, make numbers of them first, "
                 "for example with StringEncoder of skrub."
             )
-            yield Remark(NOTE, "Columns", text)
+            yield Remark(NOTE, COLUMNS, text)
 
 
 def _amount_note(name: Any, texts: Sequence[str], form: AmountForm) -> str:
@@ -206,7 +209,7 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
                 finding=finding,
                 drop=Hint("drop", [name]),
             )
-            yield Remark(WARNING, "Columns", text)
+            yield Remark(WARNING, COLUMNS, text)
 
 
 def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:

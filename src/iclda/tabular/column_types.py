@@ -108,11 +108,14 @@ class Reason(NamedTuple):
         What to do about it; empty if there is nothing to do but to leave it out.
     is_text : bool
         Whether it holds texts that hardly repeat.
+    is_number : bool
+        Whether it holds numbers but for a few cells, so that much is lost with it.
     """
 
     holds: str
     way_out: str = ""
     is_text: bool = False
+    is_number: bool = False
 
     def described(self, name: str) -> str:
         """Say what the column of this name holds, and what to do about it."""
@@ -319,6 +322,7 @@ def _reason_against(series: Any) -> Reason | None:
             f"example {example!r}",
             way_out="empty these cells if the number is unknown, or write it with "
             "digits and a decimal point alone",
+            is_number=True,
         )
 
     # Texts that hardly repeat name rows, not categories.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
@@ -16,7 +17,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._core import AnyArray
-from .._error_estimate import MIN_TESTED_ROWS, BaseRate, ErrorEstimate
+from .._error_estimate import (
+    MIN_TESTED_ROWS,
+    NOTHING_LEARNED,
+    BaseRate,
+    ErrorEstimate,
+)
 from .._estimators.auto import AutoLDA
 from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
@@ -241,8 +247,9 @@ def fit_table(
             model.fit(rows, table.labels, **{f"{model.steps[-1][0]}__groups": groups})
         if not is_outside:
             choice = _unwrap(model)
-        if advice.method is not None:
-            # The comparison judges whether anything was learned.
+        if advice.method is not None or table.n_chosen:
+            # The comparison judges whether anything was learned. A cross-validation of
+            # chosen labels says nothing about other rows: those drawn at random do.
             caught[:] = [each for each in caught if not _says_nothing_learned(each)]
         error_fields = _error_fields(model, table, choice, advice)
     warning_texts = _warning_texts([record.message for record in caught], table)
@@ -412,8 +419,13 @@ def _error_fields(
         return report
     report["error"] = error.to_json()
     # The class shares of chosen labels are not those of the rows: how often the most
-    # frequent class is right is not known.
+    # frequent class is right is known of the rows drawn at random only.
     if table.n_chosen:
+        base = BaseRate.of_counts(Counter(table.labels[table.is_random].tolist()))
+        learned = base.judge(error.error, error.high, measured.brier)
+        if learned == NOTHING_LEARNED:
+            report["learned"] = learned
+            warn_if_nothing_learned(base, error, measured.brier)
         return report
 
     base = BaseRate.of_counts(table.class_counts)
@@ -526,9 +538,7 @@ def _warning_texts(caught: Sequence[Any], table: Table) -> list[str]:
     others: list[str] = []
     for warning in caught:
         if isinstance(warning, NothingLearnedWarning):
-            # A cross-validation of chosen labels says nothing about other rows.
-            if not table.n_chosen:
-                first.append(message_of(warning))
+            first.append(message_of(warning))
         elif isinstance(warning, NoUnlabeledRowsWarning):
             others.append(_SUPERVISED)
         else:

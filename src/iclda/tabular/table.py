@@ -250,7 +250,8 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
     table = with_classes(file, label_source.read(), options, n_classes_needed=2)
     if not isinstance(file, FeatureFile):
         names = table.features.columns
-        _refuse_no_columns(names, file, options, reasons=table.notes)
+        reasons = [*table.notes, *table.warnings]
+        _refuse_no_columns(names, file, options, reasons)
     return table
 
 
@@ -332,15 +333,25 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         kinds_of(features)
     _, unusable = kinds_and_reasons(features)
     features = features.drop(columns=list(unusable))
+    lost_numbers = {}
     for name, reason in unusable.items():
-        reasons[name] = reason.in_note()
+        listed = lost_numbers if reason.is_number else reasons
+        listed[name] = reason.in_note()
 
     # 4. Say what was left out and why, and what looks odd in the columns that remain.
     kept = {table.target, *options.ids, *features.columns}
     dropped = tuple(name for name in file.columns if name not in kept)
     has_texts = any(reason.is_text for reason in unusable.values())
     notes = _notes_on_dropped(reasons, has_texts=has_texts)
-    table = replace(table, features=features, dropped=dropped, notes=notes)
+    # A column of numbers is lost by a few cells: that is to be mended before a fit.
+    losses = _notes_on_dropped(lost_numbers, has_texts=False)
+    table = replace(
+        table,
+        features=features,
+        dropped=dropped,
+        notes=notes,
+        warnings=(*table.warnings, *losses),
+    )
     return _with_remarks(table)
 
 

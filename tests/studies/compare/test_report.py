@@ -3,7 +3,7 @@ import pandas as pd
 
 from iclda import compare
 from iclda.methods import FAINT
-from iclda.studies.compare.report import highlight
+from iclda.studies.compare.report import _colors_text, highlight
 from tests.helpers.table_files import call, flowers, write
 
 
@@ -70,3 +70,20 @@ def test_figures_highlight_the_recommended_method_the_baseline_and_the_best_outs
     page = found.save(tmp_path)["report"].read_text()
     assert "95 %" not in page
     assert page.count("90 %") >= 2
+
+
+def test_captions_explain_only_what_their_figures_show(tmp_path):
+    """Dots of three values or fewer would coincide, and are not drawn."""
+    options = {
+        "target": "species",
+        "methods": ["em", "sklearn-lda"],
+        "folds": 2,
+        "fast": True,
+    }
+    for repeats, n_captions in ((2, 0), (5, 1)):
+        found = compare(flowers(), repeats=repeats, **options)
+        page = found.save(tmp_path)["report"].read_text()
+        assert page.count("small dots are single repeats") == n_captions
+    assert "Blue: sklearn-lda" in page
+    assert "Blue: sklearn-lda" in _colors_text(found, found.on_curves)
+    assert "Blue" not in _colors_text(found, ["supervised", "em"])

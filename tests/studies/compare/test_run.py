@@ -211,7 +211,7 @@ def test_a_method_that_cannot_win_any_more_is_stopped_and_the_answer_says_so(une
     # The baseline goes on, since all others are compared with it.
     assert repeats["moment"] == {0}
     assert repeats["supervised"] == repeats["sklearn-forest"] == {0, 1, 2}
-    said = "Stopped early, far behind the best: moment."
+    said = "Stopped early, far behind in Brier score: moment."
     for lines in (score_lines, short_score_lines):
         assert said in " ".join(" ".join(lines(uneven, Terminal(80))).split())
     assert "moment" not in uneven.on_curves

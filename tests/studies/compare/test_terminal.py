@@ -20,11 +20,14 @@ from iclda.studies.compare.terminal import (
     Terminal,
     answer_lines,
     first_ranking,
+    first_remarks,
     fit_command,
+    protocol,
     score_lines,
     short_score_lines,
 )
 from iclda.tabular import Source
+from iclda.tabular.checks import COLUMNS, FINE, NOTE, WARNING, Remark
 from iclda.tabular.read_options import ReadOptions
 
 METHODS = (find_method("em"), find_method("supervised"))
@@ -69,6 +72,23 @@ def test_the_words_name_every_contestant_and_the_next_step(done):
     followed = in_options(fit_command(findings, is_followed=True))
     assert followed == "iclda fit data/table.csv --target class"
     assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80
+
+
+def test_whoever_waits_learns_first_which_columns_are_left_out_or_doubtful():
+    remarks = [
+        Remark(FINE, COLUMNS, "2 numbers."),
+        Remark(NOTE, COLUMNS, "Column 'id' was left out."),
+        Remark(NOTE, "Missing", "empty cells in 1 column."),
+        Remark(WARNING, "Shift", "they differ."),
+    ]
+    assert first_remarks(remarks) == [remarks[1], remarks[3]]
+
+
+def test_one_repeat_is_once(done):
+    findings, _ = done
+    once = replace(findings.settings, repeats=1)
+    assert " at random, 3 times. " in protocol(findings.settings)[0]
+    assert " at random, once. " in protocol(once)[0]
 
 
 def test_the_first_ranking_names_the_best_methods_with_their_errors(done):

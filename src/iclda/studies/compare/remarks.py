@@ -15,7 +15,7 @@ import numpy as np
 from ..._core import AnyArray
 from ..._messages import plural, say
 from ...tabular import checks
-from ...tabular.checks import FINE, NOTE, WARNING, Remark
+from ...tabular.checks import COLUMNS, FINE, NOTE, WARNING, Remark
 from ...tabular.column_types import kinds_of, preprocessing, taken_for, type_named
 from ...tabular.table import Table
 from .contestants import Size
@@ -83,8 +83,8 @@ def check_table(
         _check_classes(table, is_hidden=is_hidden),
         _check_kinds(table, size),
         Remark(FINE, "Taken for", _taken_for(is_network=is_network)),
-        *(Remark(NOTE, "Columns", text) for text in table.notes),
-        *(Remark(WARNING, "Columns", text) for text in table.warnings),
+        *(Remark(NOTE, COLUMNS, text) for text in table.notes),
+        *(Remark(WARNING, COLUMNS, text) for text in table.warnings),
         *checks.check_gaps(table.features),
         *checks.check_constants(table.features),
         *_check_chosen(table),
@@ -152,7 +152,7 @@ def _check_kinds(table: Table, size: Size) -> Remark:
         text = f"{n_columns}: {text}"
     if size.n_features != n_columns:
         text += f" Encoded, they are {size.n_features} features."
-    return Remark(FINE, "Columns", text)
+    return Remark(FINE, COLUMNS, text)
 
 
 def _check_chosen(table: Table) -> Iterator[Remark]:

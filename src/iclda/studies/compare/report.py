@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...methods import FAINT, INK
-from ...plots._scores import ComparisonDisplay, display_points
+from ...plots._scores import ComparisonDisplay, display_points, shows_dots
 from .. import page
 from ..measures import BRIER, COMPARISON_MEASURES
 from .comparison import Comparison, last_line
@@ -161,7 +161,9 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
             for name in map(_difference_figure_name, _difference_measures(comparison))
             if name in figures
         ],
-        "colors_text": _colors_text(comparison),
+        "has_dots": _has_dots(comparison),
+        "colors_text": _colors_text(comparison, ranked(summary)),
+        "colors_text_of_curves": _colors_text(comparison, comparison.on_curves),
         "names": ranked(summary),
         "long_names": {
             contestant.name: title_of(contestant) for contestant in contestants
@@ -277,15 +279,35 @@ def highlight(comparison: Comparison) -> dict[str, str]:
     return colors
 
 
-def _colors_text(comparison: Comparison) -> str:
-    """Explain the colors of the figures."""
-    names = highlight(comparison)
-    shown = [name for name, color in names.items() if color == _CHOSEN_COLOR]
-    sentences = [f"Pink: {shown[0]}, the recommended one." if shown else ""]
-    shown = [name for name, color in names.items() if color == _OUTSIDE_COLOR]
-    if shown:
-        sentences.append(f"Blue: {shown[0]}, the best of scikit-learn.")
-    return " ".join(sentences).strip()
+def _colors_text(comparison: Comparison, names: Collection[str]) -> str:
+    """Explain the colors of figures that show the contestants of these names."""
+    meanings = {
+        _CHOSEN_COLOR: "Pink: {name}, the recommended one.",
+        _OUTSIDE_COLOR: "Blue: {name}, the best of scikit-learn.",
+    }
+    name_of_color = {
+        color: name for name, color in highlight(comparison).items() if name in names
+    }
+    return " ".join(
+        meaning.format(name=name_of_color[color])
+        for color, meaning in meanings.items()
+        if color in name_of_color
+    )
+
+
+def _has_dots(comparison: Comparison) -> bool:
+    """Return whether the figures of differences show single repeats of any method."""
+    all_methods = [difference.method for difference in comparison.summary.differences]
+    displays = [
+        differences(comparison, measure, all_methods)
+        for measure in _difference_measures(comparison)
+    ]
+    return any(
+        shows_dots(np.asarray(values))
+        for display in displays
+        if display is not None
+        for values in display.differences.values()
+    )
 
 
 def _draw_difference(

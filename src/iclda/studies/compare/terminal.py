@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from ..._error_estimate import NOTHING_LEARNED
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ...tabular.checks import FINE, NOTE, WARNING, Remark
+from ...tabular.checks import COLUMNS, FINE, NOTE, WARNING, Remark
 from .. import page
 from ..measures import AUC, BALANCED, BRIER, COMPARISON_MEASURES, ERROR
 from ..page import NO_NUMBER
@@ -40,8 +40,8 @@ _MIN_WRAP_WIDTH = 30
 
 # How the comparison is made.
 _FOLDS = (
-    "The {n_labels:,} labeled rows are divided into {folds} folds at random, {repeats} "
-    "times. Each fold is tested once, and the others train."
+    "The {n_labels:,} labeled rows are divided into {folds} folds at random, {times}. "
+    "Each fold is tested once, and the others train."
 )
 _UNLABELED_ROWS = "All {n_unlabeled:,} unlabeled rows train, and are never tested."
 _HIDDEN_LABELS = (
@@ -87,7 +87,7 @@ _MAX_SHORT_ROWS = 6
 _MAX_FIRST_RANKED = 4
 _WORSE_IN = "worse in"
 _ABOUT_WORSE = f"{_WORSE_IN}: repeats that are worse than the baseline."
-_STOPPED_EARLY = "Stopped early, far behind the best: {names}."
+_STOPPED_EARLY = "Stopped early, far behind in {score}: {names}."
 _MORE_METHODS = "The report and {@verbose} have {n_more} more."
 
 
@@ -140,9 +140,14 @@ def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
     return lines
 
 
-def warnings_of(remarks: Sequence[Remark]) -> list[Remark]:
-    """Return the remarks that are warnings."""
-    return [remark for remark in remarks if remark.level == WARNING]
+def first_remarks(remarks: Sequence[Remark]) -> list[Remark]:
+    """Return the warnings, and the notes on how the columns were read."""
+    return [
+        remark
+        for remark in remarks
+        if remark.level == WARNING
+        or (remark.level == NOTE and remark.subject == COLUMNS)
+    ]
 
 
 def protocol(settings: ComparisonSettings) -> list[Text]:
@@ -164,6 +169,7 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
     values = {
         **vars(settings),
         "n_kept": settings.n_kept,
+        "times": "once" if settings.repeats == 1 else f"{settings.repeats:,} times",
         "most": MAX_CURVE_UNLABELED_ROWS,
         "names": and_list(settings.left_out),
         "score": COMPARISON_MEASURES[settings.measure].noun,
@@ -194,7 +200,7 @@ def score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     legend.append(_ABOUT_WORSE)
     stopped = comparison.settings.stopped
     if stopped:
-        legend.append(_STOPPED_EARLY.format(names=and_list(list(stopped))))
+        legend.append(_stopped_text(comparison, list(stopped)))
     return [*table, "", *terminal.wrap([f"{_direction(measures)} {' '.join(legend)}"])]
 
 
@@ -242,11 +248,17 @@ def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
         legend.append(_ABOUT_WORSE)
     stopped = [name for name in names if name in comparison.settings.stopped]
     if stopped:
-        legend.append(_STOPPED_EARLY.format(names=and_list(stopped)))
+        legend.append(_stopped_text(comparison, stopped))
     n_more = len(ranked(summary)) - len(names)
     if n_more:
         legend.append(terminal.word(say(_MORE_METHODS, n_more=n_more)))
     return [*lines, *terminal.wrap([" ".join(legend)])]
+
+
+def _stopped_text(comparison: Comparison, names: Sequence[str]) -> str:
+    """Say which methods were stopped, and by which measure they are behind."""
+    score = COMPARISON_MEASURES[comparison.settings.measure].noun
+    return _STOPPED_EARLY.format(score=score, names=and_list(list(names)))
 
 
 def _width(lines: Iterable[str]) -> int:

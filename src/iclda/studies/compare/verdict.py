@@ -104,10 +104,10 @@ _REASONS = {
     ),
     UNCLEAR: "{standing}",
     NOTHING_LEARNED: (
-        "{base} Do not rely on a model of these columns (with {name}, {expected}). "
+        "{base} Do not rely on a model of these columns: with {name}, {expected}. "
         "Look for columns that say more about the class, or label more rows."
     ),
-    _FEW_LABELS: "{base} Do not rely on a model yet (with {name}, {expected}).",
+    _FEW_LABELS: "{base} Do not rely on a model yet: with {name}, {expected}.",
     UNKNOWN: (
         "No answer: supervised LDA, the baseline of the comparison, could not be "
         "fitted. Label more rows, or pass {@shrinkage=auto}."
