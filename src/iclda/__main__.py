@@ -55,7 +55,16 @@ def make_app() -> Any:
             "The command line needs extra packages: "
             "pip install 'iclda[data,experiments]'."
         )
-    from .cli import compare, labeling, messages, models, playground, shares, studies
+    from .cli import (
+        compare,
+        labeling,
+        messages,
+        models,
+        options,
+        playground,
+        shares,
+        studies,
+    )
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -103,7 +112,8 @@ def make_app() -> Any:
         # Studies store every fit at once; other commands write at their end.
         is_resumable = command.__module__ in (compare.__name__, studies.__name__)
         ending = messages.RESUMABLE if is_resumable else messages.NOT_WRITTEN
-        app.command()(messages.explained(command, ending))
+        explained = messages.explained(command, ending)
+        app.command(cls=options.CommandOfSingleOptions)(explained)
     return app
 
 

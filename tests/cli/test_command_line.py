@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import iclda
 from iclda.__main__ import make_app
-from tests.helpers.table_files import call, write_model
+from tests.helpers.table_files import call, write, write_model
 
 
 def test_the_version_is_that_of_the_package():
@@ -77,3 +77,13 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
     assert "Traceback" not in shown.stderr
     assert "BrokenPipe" not in shown.stderr
     assert shown.stdout.count("\n") == 1
+
+
+def test_an_option_of_one_value_is_refused_if_it_is_given_twice(tmp_path):
+    table = write(tmp_path)
+    once = "fit", table, "--target", "species", "--out", tmp_path / "model.skops"
+    code, _, error = call(*once, "--target", "color")
+    assert code == 2
+    assert "--target was given 2 times: leave out all but one." in error
+    flags = "--quiet", "--quiet", "--drop", "p", "--drop", "q", "--method", "supervised"
+    assert call(*once, *flags) == (0, "", "")

@@ -282,4 +282,13 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
         in call("evaluate", model, data, "--out", tmp_path / "p.md")[2]
     )
     empty = write(tmp_path, flowers().assign(species=None), "e.csv")
-    assert "no row has a class of the model" in call("evaluate", model, empty)[2]
+    assert (
+        "'species' holds no class, and the model knows 'iris', 'lily', 'rose', so there"
+        in call("evaluate", model, empty)[2]
+    )
+    others = write(tmp_path, known().assign(species="tulip"), "o.csv")
+    assert (
+        "holds 'tulip', and the model knows 'iris', 'lily', 'rose', so there is nothing "
+        "to compare with: write its classes, or name the column that holds them with "
+        "--target." in call("evaluate", model, others)[2]
+    )

@@ -139,7 +139,9 @@ def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
         "2024-01-08", "soon"
     )
     pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
-    message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
+    message = (
+        r"row 9, column 'visit' must hold dates such as .*, got 'soon'. Empty the cell"
+    )
     with pytest.raises(ValueError, match=message):
         predict_file(
             model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv"

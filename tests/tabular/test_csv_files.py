@@ -87,7 +87,7 @@ REFUSED = {
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1 far down": (
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
-        "row 300002, column 'class': must hold text: "
+        "row 300002, column 'class' must hold text: "
         "it is not UTF-8 text, save the file",
     ),
     "no label": (

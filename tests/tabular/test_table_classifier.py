@@ -81,6 +81,18 @@ def test_columns_of_names_are_left_out_with_a_warning():
         TableClassifier().fit(named[["name"]], y)
 
 
+def test_an_array_is_refused_with_a_frame_of_its_columns_alone():
+    """A frame with y among its columns would teach the classifier the target."""
+    X, y = mixed()
+    with pytest.raises(
+        TypeError, match=r"got ndarray: pandas\.DataFrame\(X\) makes one"
+    ):
+        TableClassifier().fit(X.to_numpy(), y)
+    fitted = TableClassifier(SupervisedLDA(shrinkage=0.1)).fit(X, y)
+    with pytest.raises(TypeError, match="X must be a pandas DataFrame, got list"):
+        fitted.predict([[1.0]])
+
+
 def test_it_is_an_estimator_and_its_pipeline_a_model_file(tmp_path):
     X, y = mixed()
     is_labeled = y.notna()

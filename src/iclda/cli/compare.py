@@ -135,7 +135,7 @@ def compare(
     if not is_quiet:
         # Printed before the imports below, which take a second or two.
         of_target = "" if target is None else f", target {target!r}"
-        typer.echo(printable(f"Comparing methods on {data.name}{of_target}"))
+        typer.echo(printable(f"Comparing methods on {data.name or data}{of_target}"))
     # The folder stays locked until its report is written.
     with ExitStack() as stack:
         with show_cells(is_quiet, title="Reading the table"):

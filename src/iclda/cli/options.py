@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
+from typer.core import TyperCommand
+
+
+class CommandOfSingleOptions(TyperCommand):
+    """A command that refuses an option with one value that is given twice.
+
+    Otherwise the last value would count, and the others would be lost unnoticed.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for parameter, count in Counter(given).items():
+            takes_one = not parameter.multiple and not getattr(
+                parameter, "is_flag", False
+            )
+            if takes_one and count > 1 and not ctx.resilient_parsing:
+                name = parameter.opts[0]
+                ctx.fail(f"{name} was given {count} times: leave out all but one.")
+        return super().parse_args(ctx, args)
 
 
 def number_option(least: int, largest: int | None = None, *, help: str) -> Any:

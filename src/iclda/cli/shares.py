@@ -29,7 +29,7 @@ def shares(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Estimate the shares of the classes in a table, with 90 % intervals."""
+    """Estimate how many rows of a table belong to each class."""
     from ..tabular.class_shares import share_lines, shares_of_file
     from ..tabular.read_options import ReadOptions
 

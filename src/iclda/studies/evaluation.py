@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 from .._core import AnyArray, Array
 from .._error_estimate import CLEAR, NOTHING_LEARNED
-from .._messages import plural, printable, quoted_list
+from .._messages import plural, printable, quoted_list, say
 from .._statistics import ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
@@ -211,11 +211,17 @@ def evaluate_file(
     if not sums.n_known and n_training:
         raise _only_training_rows(model_path, data, n_training)
     if not sums.n_known:
-        raise ValueError(
-            f"{options.labels or data}: no row has a class of the model in column "
-            f"{target!r} ({quoted_list(classes, 5)}), so there is nothing to compare "
-            "with."
+        found_names = quoted_list(list(sums.unknown), 5) if sums.unknown else "no class"
+        text = say(
+            "{path}: column {target!r} holds {found_names}, and the model knows "
+            "{known_names}, so there is nothing to compare with: write its classes, or "
+            "name the column that holds them with {@target}.",
+            path=options.labels or data,
+            target=target,
+            found_names=found_names,
+            known_names=quoted_list(classes, 5),
         )
+        raise ValueError(text)
     has_all_training_rows = 0 < len(training.digests) == len(found)
     return Evaluation(
         model=str(model_path),

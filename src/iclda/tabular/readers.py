@@ -258,11 +258,15 @@ def _explain(message: str, columns: Sequence[str]) -> str:
     message = message.replace(
         "invalid UTF8 data", "it is not UTF-8 text, save the file as UTF-8"
     )
-    return re.sub(
-        r"In CSV column #(\d+): Row #(\d+)",
+    message = re.sub(
+        r"In CSV column #(\d+): Row #(\d+):",
         lambda match: f"row {match[2]}, column {columns[int(match[1])]!r}",
         message,
     )
+    if ": invalid value " not in message:
+        return message
+    cell = message.replace(": invalid value ", ", got ")
+    return f"{cell}. Empty the cell if its value is unknown"
 
 
 def sha256_of(files: Sequence[Path]) -> str:

@@ -79,7 +79,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self : TableClassifier
             Fitted.
         """
-        file = FrameReader(X)
+        file = _reader_of(X)
         rows = _usable(to_pandas_frame(file.read(file.columns)))
         labels = _labels(y)
         check_lengths(X=rows, y=labels)
@@ -126,7 +126,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def _known_columns(self, X: Any) -> Any:
         """Return the columns of the fit as a frame; ValueError if one is missing."""
         check_is_fitted(self)
-        file = FrameReader(X)
+        file = _reader_of(X)
         names = self.feature_names_in_.tolist()
         require_columns(file, names, ", which the model was fitted to")
         rows = to_pandas_frame(file.read(names))
@@ -135,6 +135,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             kinds |= getattr(encoder, "column_kinds_", {})
         refuse_other_types(rows, kinds, file)
         return rows
+
+
+def _reader_of(X: Any) -> FrameReader:
+    """Return the reader of a frame; TypeError if it is none."""
+    if not hasattr(X, "iloc"):
+        raise TypeError(
+            f"X must be a pandas DataFrame, got {type(X).__name__}: pandas.DataFrame(X) "
+            "makes one, and AutoLDA takes arrays as they are."
+        )
+    return FrameReader(X)
 
 
 def _usable(rows: Any) -> Any:
