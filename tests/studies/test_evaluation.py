@@ -288,7 +288,7 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
     )
     others = write(tmp_path, known().assign(species="tulip"), "o.csv")
     assert (
-        "holds 'tulip', and the model knows 'iris', 'lily', 'rose', so there is nothing "
-        "to compare with: write its classes, or name the column that holds them with "
-        "--target." in call("evaluate", model, others)[2]
+        "holds 'tulip', and the model knows 'iris', 'lily', 'rose', so there is "
+        "nothing to compare with: write its classes, or name the column that holds "
+        "them with --target." in call("evaluate", model, others)[2]
     )

@@ -141,8 +141,8 @@ def _reader_of(X: Any) -> FrameReader:
     """Return the reader of a frame; TypeError if it is none."""
     if not hasattr(X, "iloc"):
         raise TypeError(
-            f"X must be a pandas DataFrame, got {type(X).__name__}: pandas.DataFrame(X) "
-            "makes one, and AutoLDA takes arrays as they are."
+            f"X must be a pandas DataFrame, got {type(X).__name__}: "
+            "pandas.DataFrame(X) makes one, and AutoLDA takes arrays as they are."
         )
     return FrameReader(X)
 

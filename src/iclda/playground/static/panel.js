@@ -167,10 +167,10 @@ function sentenceOf({ worst, best, is_safe: isSafe, disagreement }) {
     : "It gives all unlabeled points the classes that supervised LDA gives them: the same ones are wrong.";
   if (Math.max(-worst, best) < 1e-9) return `${mistakes} Both have the same likelihood.`;
   const likelihood = isSafe
-    ? "Its likelihood is higher, whatever the true classes are"
+    ? "Over all points its likelihood is higher, whatever the true classes are"
     : best <= 0
-      ? "Its likelihood is lower, whatever the true classes are"
-      : "Whether its likelihood is higher depends on the true classes";
+      ? "Over all points its likelihood is lower, whatever the true classes are"
+      : "Whether its likelihood over all points is higher depends on the true classes";
   const warning = disagreement ? "; a higher likelihood may come with more mistakes" : "";
   return `${mistakes} ${likelihood}${warning}.`;
 }
