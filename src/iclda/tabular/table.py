@@ -333,7 +333,7 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         kinds_of(features)
     _, unusable = kinds_and_reasons(features)
     features = features.drop(columns=list(unusable))
-    lost_numbers = {}
+    lost_numbers: dict[str, str] = {}
     for name, reason in unusable.items():
         listed = lost_numbers if reason.is_number else reasons
         listed[name] = reason.in_note()
