@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import chain
 
 import pytest
 
@@ -14,24 +15,19 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 # Lines of an answer to a table without faults, on a terminal of 80 columns.
 MOST_LINES = 25
-SMALL = [
-    "--methods",
-    "em",
-    "--repeats",
-    "2",
-    "--folds",
-    "2",
-    "--shrinkage",
-    "auto",
-    "--jobs",
-    "1",
-]
+SMALL = {
+    "--methods": "em",
+    "--repeats": "2",
+    "--folds": "2",
+    "--shrinkage": "auto",
+    "--jobs": "1",
+}
 
 
 def compare(folder, *options, data="flowers.csv"):
-    options = [*SMALL, *options]
-    if "--out" not in options:
-        options += ["--out", folder / "out"]
+    for name, value in {**SMALL, "--out": folder / "out"}.items():
+        if name not in options:
+            options = [*options, name, value]
     return call("compare", folder / data, "--target", "species", *options)
 
 
@@ -126,7 +122,7 @@ def test_two_files_of_other_kinds_give_the_same_in_a_folder_called_after_the_fir
     monkeypatch.chdir(tmp_path)
     write(tmp_path, flowers()[:30], "flowers.parquet")
     write(tmp_path, flowers()[30:].drop(columns="species"), "more.csv")
-    options = [*SMALL, "--unlabeled-file", "more.csv", "--quiet"]
+    options = [*chain(*SMALL.items()), "--unlabeled-file", "more.csv", "--quiet"]
     assert call("compare", "flowers.parquet", "--target", "species", *options) == (
         0,
         "",
@@ -200,7 +196,7 @@ def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_
         {"iris": evil, "lily": "<b>", "rose": "&"}
     )
     write(tmp_path, frame, "<b>.csv")
-    options = [*SMALL, "--out", tmp_path / "out"]
+    options = [*chain(*SMALL.items()), "--out", tmp_path / "out"]
     code, said, _ = call(
         "compare", tmp_path / "<b>.csv", "--target", f"{evil}?", *options
     )
@@ -214,6 +210,7 @@ def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_
 
 STOPS_AT_ITS_FIRST_WORD = """
 import sys
+from itertools import chain
 
 class Output:
     def write(self, text):

@@ -84,5 +84,5 @@ def test_commands_and_options_are_code_and_all_else_is_escaped():
     text = "`iclda fit` of a -- b <c> (--repeats asks, --method=em.) 'self--learning'"
     assert code(text) == (
         "<code>iclda fit</code> of a -- b &lt;c&gt; (<code>--repeats</code> asks, "
-        "<code>--method=em</code>.) &#x27;self--learning&#x27;"
+        "<code>--method=em</code>.) &#39;self--learning&#39;"
     )

@@ -230,17 +230,17 @@ _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*(?:=\S*\w)?)")
 def code(text: str) -> Any:
     """Return a text as HTML in which commands and options are set as code.
 
-    Code is not broken into lines: a browser would break "--repeats" behind a hyphen.
+    Code is not broken into lines: a browser would break an option behind its hyphens.
     """
-    markup = import_for_reports("markupsafe").Markup
+    markupsafe = import_for_reports("markupsafe")
     parts = []
     end = 0
     for found in _CODE.finditer(text):
-        parts.append(escape(text[end : found.start()]))
-        parts.append(f"<code>{escape(found[1] or found[2])}</code>")
+        parts.append(markupsafe.escape(text[end : found.start()]))
+        parts.append(f"<code>{markupsafe.escape(found[1] or found[2])}</code>")
         end = found.end()
-    parts.append(escape(text[end:]))
-    return markup("".join(parts))
+    parts.append(markupsafe.escape(text[end:]))
+    return markupsafe.Markup("".join(parts))
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {

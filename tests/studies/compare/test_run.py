@@ -318,4 +318,4 @@ def test_remarks_are_stored_with_the_parameters_to_be_worded(tmp_path):
         "&#39;", "'"
     )
     write_files(tmp_path, findings, in_options, "iclda fit")
-    assert "Leave it out by --drop age." in paths["report"].read_text()
+    assert "Leave it out by <code>--drop</code> age." in paths["report"].read_text()
