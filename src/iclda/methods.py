@@ -213,7 +213,7 @@ FITTED = (
     Method(
         name="ensemble",
         paper_name="Ensemble",
-        title="the ensemble of averages in three views, logistic regression and trees",
+        title="the ensemble",
         sentence=(
             "It weights averages in three views, logistic regression and a forest by "
             "held-out labels."
