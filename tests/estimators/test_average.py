@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
-from iclda._core.solvers.anchored import labeled_rule, refit
+from iclda._core.rows import Memory
+from iclda._core.solvers.anchored import Course, rule_at, starting_rules
 from iclda._estimators import averaging
 from iclda._rows.memory import MemoryRows
 from tests.helpers.changes import assert_same_fit
@@ -158,9 +159,10 @@ def test_with_many_features_labels_spread_to_neighbors():
     problem = replace(problem_of(sample, shrinkage=0.1), has_network_features=True)
     labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
     every = problem.frame.apply(rows)
-    nearest = labeled_rule(problem, 0.1).scores(every).argmax(axis=0)
     start = averaging._find_neighbors(problem, labeled).spread(sample.y, 2)
-    spread = refit(problem, *start, 0.1).scores(every).argmax(axis=0)
+    rules = starting_rules(problem, [Course((0.1,)), Course((0.1,), start=start)])
+    nearest = rule_at(rules, 0, Memory()).scores(every).argmax(axis=0)
+    spread = rule_at(rules, 1, Memory()).scores(every).argmax(axis=0)
     assert np.mean(nearest == true) < 0.8
     assert np.mean(spread == true) > 0.95
 

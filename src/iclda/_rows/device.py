@@ -15,7 +15,13 @@ import numpy as np
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.labelsums import (
+    LabelSums,
+    LinearRule,
+    Rule,
+    StackedRules,
+    no_label_sums,
+)
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
 from .checks import check_finite, check_shape
@@ -206,6 +212,17 @@ class ArrayRows(WeightedRows):
             return sums
         return replace(sums, near=self._near_rows(rule, frame, near))
 
+    def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
+        if self.held_at is None:
+            return super().placed_label_sums(rules, frame)
+        labeler = labeler_of(rules, self.place)
+        # Every row has as many scores as there are classes of all rules.
+        n_scores = rules.n_classes
+        counts, sums, _ = self._totals(
+            lambda index: self._block(index, frame).label_sums(labeler, None), n_scores
+        )
+        return counts[:, 0], sums
+
     def _fused_label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None
     ) -> LabelSums | None:
@@ -289,9 +306,19 @@ class ArrayRows(WeightedRows):
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
         """Return the sums of all blocks, added on a device with double precision."""
 
+        return [to_host(part) for part in self._totals(of_block)]
+
+    def _totals(
+        self, of_block: Callable[[slice], list[Any]], n_scores: int = 0
+    ) -> list[Any]:
+        """Return the same sums, where they were formed.
+
+        Blocks are shorter if a row has more scores than features.
+        """
+
         def read() -> list[Any]:
             totals: list[Any] = []
-            for index in self._cuts():
+            for index in self._cuts(n_scores):
                 sums = of_block(index)
                 # Sums of many blocks need more digits than those of one.
                 if not self.place.is_double:
@@ -302,7 +329,7 @@ class ArrayRows(WeightedRows):
                     totals = [a + b for a, b in zip(totals, sums, strict=True)]
             return totals
 
-        return [to_host(part) for part in self._with_room(read)]
+        return self._with_room(read)
 
     def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
         """Return the results of a function of the row indices of every block."""
@@ -336,11 +363,13 @@ class ArrayRows(WeightedRows):
             "memory."
         )
 
-    def _cuts(self) -> Iterator[slice]:
+    def _cuts(self, n_scores: int = 0) -> Iterator[slice]:
         """Yield the row indices of every block, and report it after it was used."""
-        n_rows = self._X.shape[0]
-        for start in range(0, n_rows, self._block_rows):
-            stop = min(start + self._block_rows, n_rows)
+        n_rows, n_features = self._X.shape
+        factor = max(1, n_scores // n_features)
+        block_rows = max(_MIN_BLOCK_ROWS, self._block_rows // factor)
+        for start in range(0, n_rows, block_rows):
+            stop = min(start + block_rows, n_rows)
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
