@@ -130,6 +130,30 @@ def test_all_unlabeled_rows_are_read_as_often_as_it_says(monkeypatch):
     assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [5, 64])
+@pytest.mark.parametrize("priors", [None, "given"])
+def test_members_are_fitted_on_the_device_of_the_rows(n_classes, n_features, priors):
+    strict = pytest.importorskip("array_api_strict")
+    rows, labels, _ = clusters(
+        n_classes=n_classes, n_labels=4, n_features=n_features, separation=0.7
+    )
+    if priors is not None:
+        priors = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
+    is_labeled = labels >= 0
+    unlabeled = rows[~is_labeled]
+    # This device counts as a fast one: see ``ArrayRows.held_at``.
+    placed = strict.asarray(unlabeled, device=strict.Device("device1"))
+    known = rows[is_labeled], labels[is_labeled]
+    fitted = AverageLDA(priors=priors).fit(*known, X_unlabeled=placed)
+    in_memory = AverageLDA(priors=priors).fit(*known, X_unlabeled=unlabeled)
+    assert_same_fit(fitted, in_memory, 1e-7)
+    assert_allclose(
+        fitted.held_out_probabilities_, in_memory.held_out_probabilities_, atol=1e-7
+    )
+    assert fitted.error_ == pytest.approx(in_memory.error_)
+
+
 def test_without_unlabeled_rows_it_is_supervised_lda():
     sample = draw_sample(4)
     with pytest.warns(UserWarning, match="got no unlabeled rows"):

@@ -364,29 +364,27 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
 
 
 def _links(rows: Array, n_neighbors: int, place: Any) -> Any:
-    """Return the links (n, n) of rows to their nearest ones."""
+    """Return the links (n, n) of distinct rows to their nearest ones.
+
+    A row that is a neighbor of many rows counts less for each of them, as in the
+    LabelSpreading of scikit-learn.
+    """
     if isinstance(place, Memory):
-        links: Any = kneighbors_graph(rows, n_neighbors)
+        links = kneighbors_graph(rows, n_neighbors)
         n_links_to = np.asarray(links.sum(axis=0)).ravel()
-    else:
-        # A device multiplies full matrices faster than it looks up what is in them.
-        xp = place.xp
-        placed = place.put(rows - rows.mean(axis=0))
-        lengths = xp.sum(placed**2, axis=1)
-        distances = lengths - 2 * xp.matmul(placed, placed.T)
-        far = place.put(np.diag(np.full(len(rows), np.inf)))
-        nearest = xp.argsort(distances + far, axis=1)[:, :n_neighbors]
-        dense = np.zeros(distances.shape)
-        np.put_along_axis(dense, place.fetch(nearest), 1.0, axis=1)
-        n_links_to = dense.sum(axis=0)
-        links = place.put(dense)
-    # A row that is a neighbor of many rows counts less for each of them, as in the
-    # LabelSpreading of scikit-learn.
-    scale = 1 / np.sqrt(np.maximum(n_links_to, 1.0))
-    if isinstance(place, Memory):
-        diagonal = scipy.sparse.diags_array(scale)
-        return scipy.sparse.csr_array(diagonal @ links @ diagonal)
-    return place.put(scale[:, None]) * links * place.put(scale)
+        scale = scipy.sparse.diags_array(1 / np.sqrt(np.maximum(n_links_to, 1.0)))
+        return scipy.sparse.csr_array(scale @ links @ scale)
+
+    # A device multiplies full matrices faster than it looks up what is in them.
+    xp = place.xp
+    placed = place.put(rows - rows.mean(axis=0))
+    # Squared distances, less a constant for each row. Nearest of all is the row itself.
+    distances = xp.sum(placed**2, axis=1) - 2 * xp.matmul(placed, placed.T)
+    farthest = xp.sort(distances, axis=1)[:, n_neighbors]
+    is_near = xp.astype(distances <= farthest[:, None], place.dtype)
+    full_links = is_near - xp.eye(len(rows), dtype=place.dtype, device=place.device)
+    roots = xp.sqrt(xp.clip(xp.sum(full_links, axis=0), 1.0, None))
+    return full_links / roots / roots[:, None]
 
 
 def _logistic(
@@ -492,7 +490,8 @@ class _HeldOutScores:
         weights = self.place.put(self.weights)
 
         def loss(log_factor: float) -> float:
-            _, log_losses = self.place.label(np.exp(log_factor) * leads, is_soft=True)
+            factor = float(np.exp(log_factor))
+            _, log_losses = self.place.label(factor * leads, is_soft=True)
             prior_loss = (log_factor - np.log(_UNTESTED_SCALE)) ** 2
             return float(weights @ log_losses) + _SCALE_PRIOR_ROWS * prior_loss
 
