@@ -199,16 +199,16 @@ CASES = [
 ]
 
 
-class TimeIsUpError(Exception):
-    """A case has used all of its time."""
+class TimeIsUp(BaseException):
+    """A case has used all of its time: no handler of errors may stop that."""
 
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise ``TimeIsUpError`` once the time is up."""
+    """Raise ``TimeIsUp`` once the time is up."""
 
     def stop(*_: Any) -> None:
-        raise TimeIsUpError
+        raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -355,7 +355,7 @@ def measure(
                 row["mebibytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
             if with_parts:
                 row["parts"] = show_parts(fit)
-    except TimeIsUpError:
+    except TimeIsUp:
         row["ended"] = f"time is up after {case.limit:g} s"
     # A case that fails must not keep the others from being measured.
     except Exception as error:

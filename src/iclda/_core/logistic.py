@@ -131,7 +131,8 @@ def _inverse_hessian(products: Array) -> Array:
         factors[m + i] -= along_steps[i]
     if m == 0:
         # Nothing is known of the curvature: the first step has the length 1.
-        return factors / np.sqrt(products[0, 0])
+        factors /= np.sqrt(products[0, 0])
+        return factors
     factors *= curvatures[-1] / products[2 * m - 1, 2 * m - 1]
     for i in range(m):
         along_change = products[m + i] @ factors / curvatures[i]

@@ -38,6 +38,8 @@ _CPU_BLOCK_ENTRIES = 2**20
 # Numbers of a block on any other device, where every call costs time.
 _DEVICE_BLOCK_ENTRIES = 2**26
 _MIN_BLOCK_ROWS = 1024
+# Scores of a block are copied this many times on the way to shares.
+_COPIES_OF_SCORES = 4
 # Blocks get smaller by this factor when the device runs out of memory.
 _BLOCK_SHRINK_FACTOR = 8
 # Sums about the origin keep their digits up to this ratio of squared mean to variance.
@@ -366,7 +368,7 @@ class ArrayRows(WeightedRows):
     def _cuts(self, n_scores: int = 0) -> Iterator[slice]:
         """Yield the row indices of every block, and report it after it was used."""
         n_rows, n_features = self._X.shape
-        factor = max(1, n_scores // n_features)
+        factor = max(1, _COPIES_OF_SCORES * n_scores // n_features)
         block_rows = max(_MIN_BLOCK_ROWS, self._block_rows // factor)
         for start in range(0, n_rows, block_rows):
             stop = min(start + block_rows, n_rows)
