@@ -2,7 +2,7 @@
 
 By hand, on a machine with an NVIDIA GPU, torch and Triton:
 
-    python benchmarks/bench_gpu_passes.py --rows 500000000 --features 32 --out results/gpu.json
+    python benchmarks/bench_gpu_passes.py --rows 500000000 --out results/gpu.json
 
 Without options the rows fill the card.
 
