@@ -119,22 +119,26 @@ def _direction(
 def _inverse_hessian(products: Array) -> Array:
     """Return the factors of the inverse Hessian times the gradient.
 
-    ``products`` are those of m steps, m changes of the gradient, and the gradient.
+    ``products`` are those of the steps, the changes of the gradient along them, and
+    the gradient.
     """
-    m = len(products) // 2
-    factors = np.zeros(2 * m + 1)
+    n_steps = len(products) // 2
+    factors = np.zeros(len(products))
     factors[-1] = 1.0
-    curvatures = products.diagonal(m)[:m]
-    along_steps = np.zeros(m)
-    for i in reversed(range(m)):
-        along_steps[i] = products[i] @ factors / curvatures[i]
-        factors[m + i] -= along_steps[i]
-    if m == 0:
-        # Nothing is known of the curvature: the first step has the length 1.
-        factors /= np.sqrt(products[0, 0])
+    curvatures = products.diagonal(n_steps)[:n_steps]
+    # Rounding may hide the curvature along a short step.
+    used = np.flatnonzero(curvatures > 0)
+    if len(used) == 0:
+        # Nothing is known of the curvature: the step has the length 1.
+        factors /= np.sqrt(products[-1, -1])
         return factors
-    factors *= curvatures[-1] / products[2 * m - 1, 2 * m - 1]
-    for i in range(m):
-        along_change = products[m + i] @ factors / curvatures[i]
+    along_steps = np.zeros(n_steps)
+    for i in reversed(used):
+        along_steps[i] = products[i] @ factors / curvatures[i]
+        factors[n_steps + i] -= along_steps[i]
+    last = used[-1]
+    factors *= curvatures[last] / products[n_steps + last, n_steps + last]
+    for i in used:
+        along_change = products[n_steps + i] @ factors / curvatures[i]
         factors[i] += along_steps[i] - along_change
     return factors
