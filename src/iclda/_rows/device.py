@@ -217,6 +217,9 @@ class ArrayRows(WeightedRows):
     def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
         if self.held_at is None:
             return super().placed_label_sums(rules, frame)
+        fused = self._fused_sums_of_each(rules, frame)
+        if fused is not None:
+            return fused
         labeler = labeler_of(rules, self.place)
         # Every row has as many scores as there are classes of all rules.
         n_scores = rules.n_classes
@@ -234,6 +237,28 @@ class ArrayRows(WeightedRows):
         if not isinstance(rule, LinearRule):
             return None
         return self._fused.label_sums(rule, frame, self.moments(frame))
+
+    def _fused_sums_of_each(
+        self, rules: StackedRules, frame: Frame
+    ) -> tuple[Array, Array] | None:
+        """Return class weights and sums by a kernel for each rule of two classes.
+
+        That kernel is as fast as memory. Array functions, and kernels of more classes,
+        are not: with them, one pass for all rules is faster than one for each.
+        """
+        if self._fused is None or rules.intercept.shape[1] > 2:
+            return None
+        found = []
+        coefs = self.place.fetch(rules.coef)
+        intercepts = self.place.fetch(rules.intercept)
+        for coef, intercept in zip(coefs, intercepts, strict=True):
+            rule = LinearRule(coef, intercept, is_soft=True)
+            sums = self._fused_label_sums(rule, frame, None)
+            if sums is None:
+                return None
+            found.append(sums)
+        counts = np.concatenate([each.counts for each in found])
+        return counts, np.concatenate([each.sums for each in found])
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         """Return label sums formed block by block."""
