@@ -332,7 +332,6 @@ class ArrayRows(WeightedRows):
 
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
         """Return the sums of all blocks, added on a device with double precision."""
-
         return [to_host(part) for part in self._totals(of_block)]
 
     def _totals(

@@ -129,6 +129,10 @@ def _bounds_of(course: Course, problem: Problem) -> Array:
     """Return smallest and largest shares (K, 2) of the classes."""
     if course.proportions is not None:
         return course.proportions
+    return _without_bounds(problem)
+
+
+def _without_bounds(problem: Problem) -> Array:
     return np.tile([0.0, 1.0], (problem.n_classes, 1))
 
 
@@ -138,9 +142,8 @@ def _start(classes: _Classes, course: Course) -> StackedRules:
     if course.start is None:
         return classes.labeled_rules(shrinkage, course.proportions)
     counts, sums = course.start
-    problem = classes.problem
-    bounds = classes.place.put(_bounds_of(Course((shrinkage,)), problem)[None])
-    # Starts are for anchored courses: both have the shrinkage of the fit.
+    # Whatever the course, its start is anchored, and its shares are free.
+    bounds = classes.place.put(_without_bounds(classes.problem)[None])
     return classes.refit(counts[None, :], sums[None, ...], [shrinkage], bounds, [True])
 
 
