@@ -25,7 +25,7 @@ from ..gaussian import Gaussians
 from ..labelsums import LinearRule, StackedRules
 from ..moments import Moments
 from ..problem import LabeledSummary, Problem
-from ..rows import Memory, place_of_rows
+from ..rows import place_of_rows
 from .supervised import fit_labeled
 
 # This number of labeled rows of a class weighs as much as all its unlabeled rows.
@@ -181,6 +181,8 @@ class _Classes:
         self.center = put(problem.moments.mean)
         self.covariance = put(problem.moments.covariance)
         self.scale = put(problem.frame.scale)
+        # It is moved to a device once, not in every round.
+        self.identity = put(np.eye(problem.moments.covariance.shape[0]))
 
     def labeled_rules(self, shrinkage: float, bounds: Array | None) -> StackedRules:
         """Return the scores of the supervised fit.
@@ -244,7 +246,8 @@ class _Classes:
             self.place.put(used)[:, None, None],
             self.scale,
             self.problem.n_left_out,
-            self.place,
+            self.identity,
+            self.xp,
         )
 
     def _rules(self, means: Any, covariance: Any, shares: Any) -> StackedRules:
@@ -254,8 +257,7 @@ class _Classes:
         # Where no row varies, all covariances score rows alike.
         variances = xp.sum(xp.linalg.diagonal(covariance), axis=-1)
         is_flat = xp.astype(variances <= 0, covariance.dtype)
-        identity = self.place.put(np.eye(covariance.shape[-1]))
-        regular = covariance + is_flat[:, None, None] * identity
+        regular = covariance + is_flat[:, None, None] * self.identity
         transposed = xp.matrix_transpose(centered)
         coef = xp.linalg.solve(regular, transposed)
         if self.problem.log_priors is None:
@@ -281,16 +283,14 @@ def _within_bounds(shares: Any, bounds: Any, xp: Any) -> Any:
 
 
 def _shrink(
-    within: Any, shrinkages: Any, scale: Any, n_left_out: int, place: Any
+    within: Any, shrinkages: Any, scale: Any, n_left_out: int, identity: Any, xp: Any
 ) -> Any:
     """Shrink covariances (..., d, d) toward their mean variance in the user's units.
 
     Those of rows that do not vary become 0: rounding may have left negative variances.
     """
-    xp = place.xp
     variances = xp.linalg.diagonal(within)
     targets = mean_variances(variances, scale, n_left_out, xp)
-    identity = place.put(np.eye(within.shape[-1]))
     varies = xp.astype(targets > 0, within.dtype)[..., None]
     shrunk = (1 - shrinkages) * within + shrinkages * (targets[..., None] * identity)
     return varies * shrunk
@@ -362,7 +362,8 @@ def gaussians_of_rule(
         max(shrinkage, _MIN_SHRINKAGE),
         problem.frame.scale,
         problem.n_left_out,
-        Memory(),
+        np.eye(len(within)),
+        np,
     )
 
     # 2. Move the means so that the priors are the wanted ones.
