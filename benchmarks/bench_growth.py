@@ -46,7 +46,7 @@ CPU_ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 GPU_ROWS = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 # A fit may take this long, and a process may use this much memory.
 MAX_SECONDS = 30
-MAX_GIBIBYTES = 12
+MAX_GIBIBYTES = 8
 # What ended a line.
 TIME = "time"
 MEMORY = "memory"
@@ -87,6 +87,14 @@ OURS = {
     "AutoLDA": fit_ours(iclda.AutoLDA),
     "EM": fit_ours(iclda.ExpectationMaximizationLDA),
     "ICLDA": fit_ours(implicit),
+}
+# Of the lines, in the order of the legend.
+COLORS = {
+    "AutoLDA": "#0072b2",
+    "EM": "#d55e00",
+    "ICLDA": "#c0479f",
+    "LogisticRegression": "#777777",
+    "LabelSpreading": "#b8a200",
 }
 PEERS = {"LogisticRegression": fit_logistic, "LabelSpreading": fit_spreading}
 
@@ -175,17 +183,17 @@ def measure_gpu(sizes: tuple[int, ...], device: str) -> list[dict[str, Any]]:
 
 def draw(runs: dict[str, Any], path: Path) -> None:
     """Draw one panel for each kind of machine, log-log."""
-    from iclda.plots._look import method_styles
     from iclda.studies.page import new_figure, styled
 
     @styled
     def figure_of_runs() -> Any:
-        figure, grid = new_figure(9.6, 3.9, 1, len(runs))
+        figure, grid = new_figure(4.8 * len(runs), 3.9, 1, len(runs))
         for axes, (kind, run) in zip(grid[0], runs.items(), strict=True):
             axes.set(xscale="log", yscale="log", xlabel="Unlabeled rows")
-            axes.set_title(f"{kind}: {run['machine']}", fontsize=9)
-            for name in dict.fromkeys(point["method"] for point in run["points"]):
-                draw_line(axes, name, run["points"], method_styles([name])[name])
+            axes.set_title(f"{kind}: {run['machine']}, {run['date']}", fontsize=9)
+            for name, color in COLORS.items():
+                draw_line(axes, name, run["points"], color)
+            axes.legend(frameon=False, fontsize=8, loc="lower right")
         grid[0][0].set_ylabel("Seconds a fit")
         return figure
 
@@ -193,24 +201,16 @@ def draw(runs: dict[str, Any], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
 
 
-def draw_line(axes: Any, name: str, points: list[Any], style: Any) -> None:
+def draw_line(axes: Any, name: str, points: list[Any], color: str) -> None:
     line = [each for each in points if each["method"] == name]
     measured = [each for each in line if "seconds" in each]
+    if not measured:
+        return
     rows = [each["rows"] for each in measured]
     seconds = [each["seconds"] for each in measured]
     ended = line[-1].get("ended")
-    label = name if ended is None else f"{name}: {ended} ends it"
-    color = style["color"]
-    axes.plot(rows, seconds, marker="o", markersize=4, color=color)
-    axes.annotate(
-        label,
-        xy=(rows[-1], seconds[-1]),
-        xytext=(-4, 7),
-        textcoords="offset points",
-        color=color,
-        ha="right",
-        fontsize=8,
-    )
+    label = name if ended is None else f"{name}, ended by {ended}"
+    axes.plot(rows, seconds, marker="o", markersize=4, color=color, label=label)
 
 
 def machine_name(gpu: bool) -> str:
