@@ -117,7 +117,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="also scikit-learn's slow fits; no limit of time",
+        help="also scikit-learn's slow fits and the case default; no limit of time",
     )
     parser.add_argument(
         "--seeds", type=int, default=8, help="samples a case (default 8)"
@@ -162,6 +162,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def is_chosen(case: Case, options: argparse.Namespace) -> bool:
+    if options.only:
+        return case.name in options.only
+    return options.all or case.share > 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     if options.write_docs:
@@ -174,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_quick=options.quick,
         is_everything=options.all,
     )
-    cases = [case for case in CASES if not options.only or case.name in options.only]
+    cases = [case for case in CASES if is_chosen(case, options)]
     run = measure(cases, settings)
     write_results(run, options.out)
     found = compare_with_stored(run, cases, settings)

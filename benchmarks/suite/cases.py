@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .data import Data, Size, make_data
+from .default import measure_auto, measure_beside_em, measure_commands
 from .memory import measure_memory
 from .methods import (
     CLASSES,
@@ -43,11 +44,15 @@ SMALL_STEPS = (100, 1_000, 4_000, 10_000, 100_000)
 # memory.
 PEERS = {"LDA lsqr": 10_000_000, "SelfTraining": 1_000_000, "LabelSpreading": 10_000}
 _THREAD_SEEDS = 3
+_DEFAULT_SEEDS = 3
 
 
 @dataclass(frozen=True)
 class Case:
-    """A name for ``--only``, a title, its share of the time, and how it is measured."""
+    """A name for ``--only``, a title, its share of the time, and how it is measured.
+
+    Without a share it is measured only if it is named, or with ``--all``.
+    """
 
     name: str
     title: str
@@ -180,6 +185,17 @@ def measure_all_memory(case: str, settings: Settings, clock: Clock) -> Found:
         yield from measure_memory(case, settings.scaled(size), methods)
 
 
+def measure_default(case: str, settings: Settings, clock: Clock) -> Found:
+    """The default, ICLDA beside EM and beside X'X, and the commands."""
+    yield from measure_beside_em(case, settings)
+    for size in (LARGE, TEN, TIED):
+        for seed in range(min(_DEFAULT_SEEDS, settings.n_seeds)):
+            data = make_data(settings.scaled(size), seed)
+            yield from _fits_on(case, data, seed, ("ICLDA",))
+    yield from measure_auto(case, settings)
+    yield from measure_commands(case, settings)
+
+
 CLOSE = Size(1_000_000, 50, n_labeled=1_000, spread=0.2)
 TIED = replace(CLOSE, n_classes=3, spread=(0.2, 0.2, 0.8))
 _BOTH = ("ICLDA", "MCLDA")
@@ -226,4 +242,5 @@ CASES = (
         series(SMALL, SMALL_STEPS, ("ICLDA",)),
     ),
     Case("memory", "peak memory beyond the input", 0.05, measure_all_memory),
+    Case("default", "what people call first", 0.0, measure_default),
 )

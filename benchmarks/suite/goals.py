@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .rows import COMPARE_ANSWER, COMPARE_FIRST, FIT_COMMAND
+
 MEMORY_MIB = 64.0
 EXPONENT = 1.05
 # Unlabeled rows over which the exponent is judged.
@@ -43,6 +45,12 @@ GOALS = {
     ("tied", "ICLDA"): Goal(8),
     ("classes", "ICLDA"): Goal(12),
 }
+# Of the case default: ICLDA in units of EM and, by the number of classes, of X'X.
+BESIDE_EM = 8.0
+DEFAULT_UNITS = {2: 3.0, 10: 10.0, 3: 8.0}
+# Seconds on the clock, and of the processors.
+SECONDS = {"AutoLDA": 60.0, COMPARE_FIRST: 5.0, COMPARE_ANSWER: 20.0}
+PROCESSOR_SECONDS = {FIT_COMMAND: 2.0}
 HUGE_ROWS = 10_000_000
 HUGE = Goal(7)
 SWIFT_ROWS = 100_000

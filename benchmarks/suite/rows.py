@@ -14,6 +14,11 @@ FORMAT = 1
 MARKED = "ICLDA, marked"
 # Of the rows, by X @ w: what memory allows.
 READ = "one read"
+# In units of EM on the same rows.
+BESIDE_EM = "ICLDA beside EM"
+COMPARE_FIRST = "iclda compare: first ranking"
+COMPARE_ANSWER = "iclda compare: answer"
+FIT_COMMAND = "iclda fit"
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 
 
@@ -36,6 +41,8 @@ class Row:
     n_runs: int = 0
     unit: str = "X'X"
     unit_seconds: float | None = None
+    # Of all processors, with those of processes that were started.
+    processor_seconds: float | None = None
     # Of a fit to a problem that other methods have used.
     shared_seconds: float | None = None
     # So many of these fits count as one measurement in a comparison.

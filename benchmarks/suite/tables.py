@@ -14,6 +14,7 @@ from . import goals
 from .given import RSSL_SECONDS
 from .model import pass_costs
 from .rows import (
+    BESIDE_EM,
     Row,
     Run,
     grouped,
@@ -364,6 +365,45 @@ def _memory(rows: Sequence[Row]) -> str:
     return table("Peak memory beyond the input", head, lines) if lines else ""
 
 
+def _default(rows: Sequence[Row]) -> str:
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.case == "default":
+            size = (_size(row), str(row.n_classes), str(row.n_labeled))
+            groups.setdefault((row.method, *size), []).append(row)
+    lines = []
+    for (method, *size), group in groups.items():
+        for what, value, goal in _default_values(group):
+            words = "-" if goal is None else f"{goal:g} {goals.verdict(value, goal)}"
+            lines.append((method, *size, what, f"{value:.2f}", words))
+    head = ("what", "rows", "classes", "labels", "unit", "measured", "goal")
+    return table("What people call first", head, lines) if lines else ""
+
+
+def _default_values(rows: list[Row]) -> Iterator[tuple[str, float, float | None]]:
+    """Yield units, numbers and goals."""
+    first = rows[0]
+    ratio = median(rows, "ratio")
+    if ratio is not None:
+        yield first.unit, ratio, _goal_in_units(first)
+        return
+    seconds = median(rows, "seconds")
+    if seconds is not None:
+        yield "seconds", seconds, goals.SECONDS.get(first.method)
+    processor_seconds = median(rows, "processor_seconds")
+    if processor_seconds is not None:
+        goal = goals.PROCESSOR_SECONDS.get(first.method)
+        yield "processor seconds", processor_seconds, goal
+
+
+def _goal_in_units(row: Row) -> float | None:
+    if row.method == BESIDE_EM:
+        return goals.BESIDE_EM
+    if row.n_unlabeled != goals.ROWS:
+        return None
+    return goals.DEFAULT_UNITS.get(row.n_classes)
+
+
 _TABLES = (
     _fits,
     _model,
@@ -378,6 +418,7 @@ _TABLES = (
         {"RSSL (given)": RSSL_SECONDS},
     ),
     _memory,
+    _default,
 )
 
 

@@ -51,6 +51,30 @@ def test_a_quick_run_writes_rows_tables_and_figure(tmp_path, stored, capsys):
     assert names == {"bench.json", "tables.md", "scaling.svg", "scaling.png"}
 
 
+def test_the_default_is_measured_beside_em_if_it_is_named(tmp_path, stored):
+    arguments = ["--quick", "--only", "default", "--out", str(tmp_path)]
+    assert program.main(arguments) == 0
+    rows = read_run(tmp_path / "bench.json").rows
+    assert not [found for found in rows if found.failure]
+    assert {"ICLDA beside EM", "ICLDA", "AutoLDA"} == {found.method for found in rows}
+    text = (tmp_path / "tables.md").read_text()
+    assert "What people call first" in text
+    assert "commands" in text
+
+
+def test_a_whole_run_leaves_out_what_has_no_share_of_the_time(monkeypatch, tmp_path):
+    chosen = []
+
+    def measure(cases, settings):
+        chosen.append({case.name for case in cases})
+        return run_of()
+
+    monkeypatch.setattr(program, "measure", measure)
+    for more in ([], ["--all"], ["--only", "default"]):
+        program.main(["--quick", "--out", str(tmp_path), *more])
+    assert chosen[1] - chosen[0] == chosen[2] == {"default"}
+
+
 @pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (10.0, 1)])
 def test_the_exit_code_is_1_if_and_only_if_a_fit_is_slow_twice(
     factor, code, tmp_path, stored, monkeypatch

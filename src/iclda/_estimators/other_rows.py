@@ -290,30 +290,35 @@ class Calibration:
         if not is_tested.any():
             return None
         logs = _logarithms(probabilities[is_tested])
-        n_classes = logs.shape[1]
-        truth = np.eye(n_classes)[codes[is_tested]]
+        tested_codes = codes[is_tested]
+        n_rows, n_classes = logs.shape
+        counts = np.bincount(tested_codes, minlength=n_classes)
+        sum_of_own_logs = logs[np.arange(n_rows), tested_codes].sum()
         expected = np.concatenate([[1.0], np.zeros(n_classes)])
         deviations = [_SLOPE_DEVIATION, *np.full(n_classes, _BIAS_DEVIATION)]
         precision = np.diag(1 / np.square(deviations))
         parameters = expected
-        # Newton's method: the negative log posterior is convex.
+        # Newton's method: the negative log posterior is convex. With many classes,
+        # sums of products are formed without the products, which would be large.
         for _ in range(_MAX_NEWTON_ROUNDS):
             shares = _calibrated(logs, parameters)
-            by_slope = shares * (logs - (shares * logs).sum(axis=1, keepdims=True))
-            missing = shares - truth
-            slopes = np.concatenate([[(missing * logs).sum()], missing.sum(axis=0)])
+            sums = shares.sum(axis=0)
+            mean_logs = np.einsum("nk,nk->n", shares, logs)
+            slope_of_slope = mean_logs.sum() - sum_of_own_logs
+            slopes = np.concatenate([[slope_of_slope], sums - counts])
             slopes += precision @ (parameters - expected)
-            curvature = np.diag([0.0, *shares.sum(axis=0)])
+            curvature = np.diag([0.0, *sums])
             curvature[1:, 1:] -= shares.T @ shares
-            curvature[0, 0] = (by_slope * logs).sum()
-            curvature[0, 1:] = by_slope.sum(axis=0)
+            mean_squares = np.einsum("nk,nk,nk->n", shares, logs, logs)
+            curvature[0, 0] = (mean_squares - mean_logs**2).sum()
+            curvature[0, 1:] = np.einsum("nk,nk->k", shares, logs) - mean_logs @ shares
             curvature[1:, 0] = curvature[0, 1:]
             covariance = np.linalg.inv(curvature + precision)
             step = covariance @ slopes
             parameters = parameters - step
             if np.abs(step).max() <= _NEWTON_TOLERANCE:
                 break
-        return cls(parameters, np.asarray(covariance), truth.mean(axis=0))
+        return cls(parameters, np.asarray(covariance), counts / n_rows)
 
     def ratios(self, logs: Array, parameters: Array) -> Array:
         """Return the densities (n, K) of the classes, up to a factor of each row."""
