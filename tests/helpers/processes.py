@@ -1,6 +1,7 @@
 """Commands in processes of their own, found again by a mark in their environment."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +12,16 @@ from uuid import uuid4
 MARK = "ICLDA_TEST_MARK"
 # What a killed command leaves running ends within a second or two. What still runs
 # after this time hangs, even on a busy machine.
-SECONDS_TO_END = 60
+SECONDS_TO_END = 600
+
+
+def _answer_interrupts():
+    """Let Ctrl-C reach a command.
+
+    A shell that starts tests in the background has them ignore it, and so what they
+    start.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def start(folder, *arguments, **options):
@@ -27,6 +37,7 @@ def start(folder, *arguments, **options):
         [sys.executable, "-m", "iclda", *map(str, arguments)],
         cwd=folder,
         start_new_session=True,
+        preexec_fn=_answer_interrupts,
         **settings,
     )
     process.mark = mark
