@@ -112,6 +112,8 @@ def _step_as_sklearn(view: View) -> list[Any]:
         linear = PCA()
         linear.mean_ = view.center.copy()
         linear.components_ = view.matrix.T.copy()
+        # Version 1.7 looks at its type, and uses it only with `whiten`.
+        linear.explained_variance_ = np.ones(view.matrix.shape[1])
         linear.n_features_in_ = len(view.center)
         return [linear]
     assert isinstance(view, KernelMap)
