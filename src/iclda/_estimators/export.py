@@ -276,7 +276,9 @@ def _add_view(steps: _GraphSteps, view: View, rows: str) -> str:
         return steps.add("MatMul", centered, view.matrix)
     if isinstance(view, UnitLength):
         centered = steps.add("Sub", rows, view.center)
-        lengths = steps.add("ReduceL2", centered, axes=[1])
+        # ONNX Runtime 1.19 has no ReduceL2 of float64.
+        squares = steps.add("ReduceSumSquare", centered, axes=[1])
+        lengths = steps.add("Sqrt", squares)
         divisors = steps.add("Max", lengths, [_MIN_DIVISOR])
         return steps.add("Div", centered, divisors)
     assert isinstance(view, KernelMap)
