@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,13 +15,18 @@ MARK = "ICLDA_TEST_MARK"
 SECONDS_TO_END = 600
 
 
-def _answer_interrupts():
-    """Let Ctrl-C reach a command.
+@contextmanager
+def _interruptible():
+    """Let Ctrl-C reach the commands that are started here.
 
     A shell that starts tests in the background has them ignore it, and so what they
     start.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def start(folder, *arguments, **options):
@@ -33,13 +38,13 @@ def start(folder, *arguments, **options):
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     settings |= options
     settings["env"] = {**os.environ, **options.get("env", {}), MARK: mark}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "iclda", *map(str, arguments)],
-        cwd=folder,
-        start_new_session=True,
-        preexec_fn=_answer_interrupts,
-        **settings,
-    )
+    with _interruptible():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "iclda", *map(str, arguments)],
+            cwd=folder,
+            start_new_session=True,
+            **settings,
+        )
     process.mark = mark
     return process
 
