@@ -162,8 +162,12 @@ def test_many_odd_problems_have_a_finite_fit_or_one_clear_error(name, problem):
 )
 def test_the_unit_of_all_columns_changes_no_fit(name, problem, unit):
     make = partial(CLASSIFIERS_BY_NAME[name], shrinkage=problem.shrinkage)
-    # The weight ``beta`` of SDA is in squared units of the features.
-    make_scaled = partial(make, beta=0.1 * unit**2) if name == "sda" else make
+
+    def make_scaled():
+        scaled = make()
+        # The weight ``beta`` of SDA is in squared units of the features.
+        return scaled.set_params(beta=0.1 * unit**2) if name == "sda" else scaled
+
     X, y, _ = problem.draw()
     X /= np.power(10.0, problem.scales)
     with warnings.catch_warnings():
