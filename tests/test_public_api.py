@@ -83,9 +83,11 @@ def test_the_docstring_lists_the_parameters_with_their_defaults(classifier):
 @every_classifier
 def test_every_public_attribute_is_documented(classifier):
     fitted, _ = fit(classifier)
-    public = {
+    names = [
         name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")
-    }
+    ]
+    # Older versions of scikit-learn list what another chosen method would have, too.
+    public = {name for name in names if hasattr(fitted, name)}
     assert public == set(entries(classifier, "Attributes"))
 
 

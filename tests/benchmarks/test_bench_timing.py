@@ -75,21 +75,40 @@ def test_a_whole_run_leaves_out_what_has_no_share_of_the_time(monkeypatch, tmp_p
     assert chosen[1] - chosen[0] == chosen[2] == {"default"}
 
 
-@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (10.0, 1)])
-def test_the_exit_code_is_1_if_and_only_if_a_fit_is_slow_twice(
-    factor, code, tmp_path, stored, monkeypatch
+@pytest.fixture
+def measured_as(tmp_path, stored, monkeypatch):
+    """Run the program where a measurement gives a row: its exit code, what it ran."""
+
+    def run(found, **machine):
+        here = {**program.describe_machine(), **machine}
+        write_run(run_of(row(n_passes=5), **here), stored)
+        runs = []
+
+        def measure(cases, settings):
+            runs.append([case.name for case in cases])
+            return run_of(found, **program.describe_machine())
+
+        monkeypatch.setattr(program, "measure", measure)
+        code = program.main(["--out", str(tmp_path / "out"), "--only", "large"])
+        return code, runs
+
+    return run
+
+
+@pytest.mark.parametrize(("n_passes", "code"), [(5, 0), (10, 1)])
+def test_the_exit_code_is_1_if_and_only_if_a_fit_takes_more_passes(
+    n_passes, code, measured_as
 ):
-    here = program.describe_machine()
-    write_run(run_of(row(), **here), stored)
-    runs = []
+    assert measured_as(row(n_passes=n_passes)) == (code, [["large"]])
 
-    def measure(cases, settings):
-        runs.append([case.name for case in cases])
-        return run_of(row(factor), **here)
 
-    monkeypatch.setattr(program, "measure", measure)
-    assert program.main(["--out", str(tmp_path / "out"), "--only", "large"]) == code
-    assert runs == [["large"]] * (1 + code)
+def test_what_is_slow_is_measured_again_shown_and_does_not_fail(measured_as, capsys):
+    assert measured_as(row(10.0, n_passes=5)) == (0, [["large"]] * 2)
+    assert "- slower: large ICLDA" in capsys.readouterr().out
+
+
+def test_on_another_machine_nothing_is_measured_again(measured_as):
+    assert measured_as(row(10.0, n_passes=5), cores=999) == (0, [["large"]])
 
 
 @pytest.mark.parametrize(

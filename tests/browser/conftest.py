@@ -26,7 +26,8 @@ def new_page(browser):
         context = browser.new_context(
             viewport={"width": width, "height": height}, **options
         )
-        context.set_default_timeout(30_000)
+        # A page that shows nothing by then hangs, even on a busy machine.
+        context.set_default_timeout(240_000)
         page = context.new_page()
         made.append((context, watch(page)))
         return page

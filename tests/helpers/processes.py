@@ -1,17 +1,32 @@
 """Commands in processes of their own, found again by a mark in their environment."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 MARK = "ICLDA_TEST_MARK"
 # What a killed command leaves running ends within a second or two. What still runs
 # after this time hangs, even on a busy machine.
-SECONDS_TO_END = 60
+SECONDS_TO_END = 600
+
+
+@contextmanager
+def _interruptible():
+    """Let Ctrl-C reach the commands that are started here.
+
+    A shell that starts tests in the background has them ignore it, and so what they
+    start.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def start(folder, *arguments, **options):
@@ -23,12 +38,13 @@ def start(folder, *arguments, **options):
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     settings |= options
     settings["env"] = {**os.environ, **options.get("env", {}), MARK: mark}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "iclda", *map(str, arguments)],
-        cwd=folder,
-        start_new_session=True,
-        **settings,
-    )
+    with _interruptible():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "iclda", *map(str, arguments)],
+            cwd=folder,
+            start_new_session=True,
+            **settings,
+        )
     process.mark = mark
     return process
 

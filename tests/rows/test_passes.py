@@ -152,7 +152,7 @@ def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
     def slow():
         try:
             yield 0
-            is_over.wait(30)
+            is_over.wait()
             yield 1
         finally:
             is_closed.set()
@@ -162,13 +162,12 @@ def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
             for _ in items:
                 raise error
 
-    begin = time.perf_counter()
     with pytest.raises(error):
         consume()
-    assert time.perf_counter() - begin < 10
     assert not is_closed.is_set()
     is_over.set()
-    assert is_closed.wait(10)
+    # Without an end: pytest ends a test that waits for too long.
+    assert is_closed.wait()
 
 
 @pytest.mark.parametrize(("n_features", "n_threads"), [(300, 1), (3_000, 2)])

@@ -112,6 +112,8 @@ def _step_as_sklearn(view: View) -> list[Any]:
         linear = PCA()
         linear.mean_ = view.center.copy()
         linear.components_ = view.matrix.T.copy()
+        # Version 1.7 looks at its type, and uses it only with `whiten`.
+        linear.explained_variance_ = np.ones(view.matrix.shape[1])
         linear.n_features_in_ = len(view.center)
         return [linear]
     assert isinstance(view, KernelMap)
@@ -274,7 +276,9 @@ def _add_view(steps: _GraphSteps, view: View, rows: str) -> str:
         return steps.add("MatMul", centered, view.matrix)
     if isinstance(view, UnitLength):
         centered = steps.add("Sub", rows, view.center)
-        lengths = steps.add("ReduceL2", centered, axes=[1])
+        # ONNX Runtime 1.19 has no ReduceL2 of float64.
+        squares = steps.add("ReduceSumSquare", centered, axes=[1])
+        lengths = steps.add("Sqrt", squares)
         divisors = steps.add("Max", lengths, [_MIN_DIVISOR])
         return steps.add("Div", centered, divisors)
     assert isinstance(view, KernelMap)

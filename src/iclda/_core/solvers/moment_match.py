@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 
 from ..._messages import FitError, say
 from .. import Array
@@ -27,14 +26,12 @@ from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
 from . import Outcome, settings
+from .trust_region import minimize
 
 # Variants of the moment-constrained fit that are a formula.
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")
 # A factor whose singular values have a smaller ratio than this has lost its digits.
 _MIN_SINGULAR_RATIO = 1e-12
-
-# A step of this size changes nothing.
-_IDLE_STEP_SIZE = 1e-12
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
@@ -181,48 +178,34 @@ class _Ascent(NamedTuple):
 
 
 def _ascend(likelihood: LabeledLikelihood, start: Array) -> _Ascent:
-    """Maximize the likelihood by SciPy's Newton method in a trust region."""
+    """Maximize the likelihood by Newton's method in a trust region."""
     chosen = settings.MOMENT_MATCH
-    unknowns_of_start = start[:-1].ravel()
-    loss = _Loss(likelihood, start.shape, unknowns_of_start)
-    end = scipy.optimize.minimize(
+    loss = _Loss(likelihood, start.shape)
+    end = minimize(
         loss.value_and_gradient,
-        unknowns_of_start,
-        jac=True,
-        hess=loss.hessian,
-        method="trust-exact",
-        callback=loss.stop_when_idle,
-        options={
-            "gtol": chosen.gradient_left,
-            "maxiter": chosen.max_steps,
-            "initial_trust_radius": chosen.first_trust_radius,
-        },
+        loss.hessian,
+        start[:-1].ravel(),
+        gradient_left=chosen.gradient_left,
+        max_steps=chosen.max_steps,
+        first_radius=chosen.first_trust_radius,
     )
     # The ascent that a Newton step predicts. It is negative only where the loss is not
     # convex: such a point is not a maximum of the likelihood.
-    newton_step = np.linalg.lstsq(end.hess, end.jac)[0]
-    ascent_left = end.jac @ newton_step / 2
+    newton_step = np.linalg.lstsq(end.hessian, end.gradient)[0]
+    ascent_left = end.gradient @ newton_step / 2
     is_maximum = bool(0 <= ascent_left <= chosen.max_ascent_left)
-    return _Ascent(loss.point_of(end.x), -float(end.fun), is_maximum)
+    return _Ascent(loss.point_of(end.unknowns), -end.value, is_maximum)
 
 
 class _Loss:
-    """Minus the likelihood per unit of labeled weight, as SciPy minimizes it.
+    """Minus the likelihood per unit of labeled weight.
 
     The unknowns are the weights and sums of all classes but the last, as a vector.
     """
 
-    def __init__(
-        self,
-        likelihood: LabeledLikelihood,
-        shape: tuple[int, ...],
-        unknowns_of_start: Array,
-    ) -> None:
+    def __init__(self, likelihood: LabeledLikelihood, shape: tuple[int, ...]) -> None:
         self._likelihood = likelihood
         self._shape = shape
-        # The unknowns that were tried last, and those of the last step.
-        self._tried = unknowns_of_start
-        self._last = unknowns_of_start
 
     def point_of(self, unknowns: Array) -> Array:
         point = np.empty(self._shape)
@@ -233,7 +216,6 @@ class _Loss:
         return point
 
     def value_and_gradient(self, unknowns: Array) -> tuple[float, Array]:
-        self._tried = unknowns.copy()
         point = self.point_of(unknowns)
         if not smallest_eigenvalue(point) > FLOOR:
             # An infinite loss: the step is not taken.
@@ -247,15 +229,6 @@ class _Loss:
     def hessian(self, unknowns: Array) -> Array:
         point = self.point_of(unknowns)
         if not smallest_eigenvalue(point) > FLOOR:
-            # SciPy asks for it, but takes no step to a point of infinite loss.
+            # Only at the start: no step leads to a point of infinite loss.
             return np.eye(len(unknowns))
         return -self._likelihood.hessian(point) / self._likelihood.weight
-
-    def stop_when_idle(self, unknowns: Array) -> None:
-        """Stop where steps are rounding.
-
-        In a very small trust region SciPy would look for a step for ever.
-        """
-        if np.abs(self._tried - self._last).max() <= _IDLE_STEP_SIZE:
-            raise StopIteration
-        self._last = unknowns.copy()
