@@ -200,23 +200,29 @@ def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArr
     """
     unlabeled = np.flatnonzero(~is_labeled)
     weights = weights[unlabeled]
+    # Far from zero, distances would lose their digits.
+    rows = rows - rows.mean(axis=0)
     # The mean squared distance of two rows makes the choice independent of units.
     scale = 2 * rows.var(axis=0).sum() or 1.0
     nearness = _nearness(rows[unlabeled], rows[unlabeled], scale)
     to_labeled = _nearness(rows[unlabeled], rows[is_labeled], scale)
     covered = to_labeled.max(axis=1, initial=0.0)
 
-    # A gain can only fall while rows are covered: gains computed before are bounds. A
+    def gain_of(i: int) -> float:
+        # Rows that are nearest to each other gain the same. Of rounded gains, the first
+        # is chosen whatever the order of summation.
+        return float(np.float32(weights @ np.maximum(nearness[i] - covered, 0)))
+
+    # A gain can only fall while rows are covered: one computed before is a bound. A
     # heap has the smallest entry first, which is the largest bound.
-    gains = [weights @ np.maximum(each - covered, 0) for each in nearness]
-    heap = [(-gain, i) for i, gain in enumerate(gains)]
+    heap = [(-gain_of(i), i) for i in range(len(unlabeled))]
     heapq.heapify(heap)
     chosen: list[int] = []
     while len(chosen) < n:
         _, i = heapq.heappop(heap)
-        gain = weights @ np.maximum(nearness[i] - covered, 0)
-        if heap and gain < -heap[0][0]:
-            heapq.heappush(heap, (-gain, i))
+        entry = (-gain_of(i), i)
+        if heap and entry > heap[0]:
+            heapq.heappush(heap, entry)
             continue
         chosen.append(i)
         covered = np.maximum(covered, nearness[i])
@@ -224,7 +230,15 @@ def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArr
 
 
 def _nearness(rows: Array, others: Array, scale: float) -> Array:
-    """Return exp(-d**2 / scale) for the distances d of rows to others."""
-    squared_distances = (rows**2).sum(axis=1)[:, None] + (others**2).sum(axis=1)
-    squared_distances -= 2 * rows @ others.T
-    return np.exp(-np.maximum(squared_distances, 0) / scale)
+    """Return exp(-d**2 / scale) for the distances d of rows to others.
+
+    They are many: everything is computed in one array.
+    """
+    nearness = rows @ others.T
+    nearness *= 2
+    nearness -= (rows**2).sum(axis=1)[:, None]
+    nearness -= (others**2).sum(axis=1)
+    # Rounding may make a squared distance negative.
+    np.minimum(nearness, 0, out=nearness)
+    nearness /= scale
+    return np.exp(nearness, out=nearness)
