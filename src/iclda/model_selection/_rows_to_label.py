@@ -79,7 +79,7 @@ def rows_to_label(
     >>> from iclda.model_selection import rows_to_label
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.3], [9.0]]
     >>> rows_to_label(X, 3)
-    array([1, 4, 6])
+    array([3, 1, 6])
     """
     # Rows are read as the classifier that judges them reads them.
     reader = RowsReader(_unfitted_average())
