@@ -47,16 +47,21 @@ def test_rows_that_are_being_labeled_are_covered_and_not_chosen_again():
     assert sorted([*others, *pending, 99]) == list(range(len(y)))
 
 
-def pairwise_nearness(X):
+def pairwise_nearness(X, covering=()):
+    """The kernel of all pairs of rows, some of which are labeled or pending."""
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    return np.exp(-distances / distances.mean())
+    width = distances.mean()
+    if len(covering):
+        to_nearest = distances[:, covering].min(axis=1)
+        width = np.delete(to_nearest, covering).mean() / 2
+    return np.exp(-distances / width)
 
 
 @pytest.mark.parametrize("pending", [[], [3, 8, 50]])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_row_raises_the_coverage_most(seed, pending):
     X = np.random.default_rng(seed).standard_normal((60, 3))
-    nearness = pairwise_nearness(X)
+    nearness = pairwise_nearness(X, pending)
     is_open = ~np.isin(np.arange(60), pending)
     covered = nearness[:, pending].max(axis=1, initial=0)
     for row in rows_to_label(X, 20, pending=pending):

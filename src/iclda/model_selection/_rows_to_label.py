@@ -45,10 +45,11 @@ def rows_to_label(
 
     The chosen rows represent all rows: one by one, the row is chosen that raises their
     coverage most. A row is covered by the nearest row that is labeled or chosen, from 0
-    to 1, by a Gaussian kernel of their distance. Rows are scaled to length 1 if they
-    are features of a network. Once there are labels, rows are weighted by the doubt of
-    a fit (``AverageLDA``) about them, 1 minus the margin of the two most probable
-    classes, to a power that grows with the number of labels of a class from 0 to 2.
+    to 1, by a Gaussian kernel that narrows as there are more labels. Rows are scaled to
+    length 1 if they are features of a network. Once there are labels, rows are weighted
+    by the doubt of a fit (``AverageLDA``) about them, 1 minus the margin of the two
+    most probable classes, to a power that grows with the number of labels of a class
+    from 0, with one label, to 1.
 
     Of many unlabeled rows a sample of 4,096, or of four for each label, is looked at.
 
@@ -174,9 +175,9 @@ def _weights(rows: Array, codes: AnyArray) -> Array:
     """Return how much every row is worth: the doubt about its class to some power.
 
     Doubt is 1 minus the margin of the two most probable classes of a fit. The fewer
-    labels of a class there are, the more this misleads: the power is 0 with one label a
-    class, 1 with two and 2 with many. All weights are 1 if fewer than two classes are
-    known.
+    labels of a class there are, the more this misleads: the power is the share of the
+    labels that are not the first one of a class. All weights are 1 if fewer than two
+    classes are known.
     """
     n_classes = codes.max(initial=-1) + 1
     if n_classes < 2:
@@ -187,26 +188,37 @@ def _weights(rows: Array, codes: AnyArray) -> Array:
         fitted = _unfitted_average().fit(rows, codes)
         shares = np.sort(fitted.predict_proba(rows), axis=1)
     doubts = 1 - (shares[:, -1] - shares[:, -2])
-    share_beyond_first = 1 - n_classes / np.count_nonzero(codes >= 0)
-    return np.maximum(doubts, _MIN_DOUBT) ** (2 * share_beyond_first)
+    power = 1 - n_classes / np.count_nonzero(codes >= 0)
+    return np.maximum(doubts, _MIN_DOUBT) ** power
 
 
 def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArray:
     """Return the positions of the ``n`` chosen rows, the most valuable one first.
 
-    A row is covered by the nearest labeled or chosen one, from 0 (far) to 1 (equal).
-    The next row is the one that raises the weighted sum of the coverage of unlabeled
-    rows most. So equal rows count as one as long as there are others.
+    A row is covered by the nearest labeled or chosen one, from 0 (far) to 1 (equal), by
+    a Gaussian kernel. Its squared width is the mean squared distance of two rows or,
+    with labels, half that of a row to the nearest labeled one. The next row is the one
+    that raises the weighted sum of the coverage of unlabeled rows most. So equal rows
+    count as one as long as there are others.
     """
     unlabeled = np.flatnonzero(~is_labeled)
     weights = weights[unlabeled]
     # Far from zero, distances would lose their digits.
     rows = rows - rows.mean(axis=0)
-    # The mean squared distance of two rows makes the choice independent of units.
-    scale = 2 * rows.var(axis=0).sum() or 1.0
-    nearness = _nearness(rows[unlabeled], rows[unlabeled], scale)
-    to_labeled = _nearness(rows[unlabeled], rows[is_labeled], scale)
-    covered = to_labeled.max(axis=1, initial=0.0)
+    distances = _squared_distances(rows[unlabeled], rows[unlabeled])
+    to_nearest = np.full(len(unlabeled), np.inf)
+    width = distances.mean()
+    if is_labeled.any():
+        to_labeled = _squared_distances(rows[unlabeled], rows[is_labeled])
+        to_nearest = to_labeled.min(axis=1)
+        # The more labels there are, the closer a row must be to count as covered.
+        width = to_nearest.mean() / 2
+    # It is zero if all rows are equal.
+    width = width or 1.0
+    covered = np.exp(-to_nearest / width)
+    # In place, because there are many pairs.
+    distances /= -width
+    nearness = np.exp(distances, out=distances)
 
     def gain_of(i: int) -> float:
         # Rows that are nearest to each other gain the same. Of rounded gains, the first
@@ -229,16 +241,11 @@ def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArr
     return unlabeled[chosen]
 
 
-def _nearness(rows: Array, others: Array, scale: float) -> Array:
-    """Return exp(-d**2 / scale) for the distances d of rows to others.
-
-    They are many: everything is computed in one array.
-    """
-    nearness = rows @ others.T
-    nearness *= 2
-    nearness -= (rows**2).sum(axis=1)[:, None]
-    nearness -= (others**2).sum(axis=1)
-    # Rounding may make a squared distance negative.
-    np.minimum(nearness, 0, out=nearness)
-    nearness /= scale
-    return np.exp(nearness, out=nearness)
+def _squared_distances(rows: Array, others: Array) -> Array:
+    """Return the squared distance of every row to every other one."""
+    distances = rows @ others.T
+    distances *= -2
+    distances += (rows**2).sum(axis=1)[:, None]
+    distances += (others**2).sum(axis=1)
+    # Rounding may make some negative.
+    return np.maximum(distances, 0, out=distances)
