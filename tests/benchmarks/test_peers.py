@@ -123,7 +123,8 @@ def test_pt_map_gives_every_class_its_size(pool):
     X, y, y_true = pool
     sizes = np.bincount(y_true[y < 0]).astype(float)
     for given in (None, sizes):
-        shares = peers.pt_map(X, y, sizes=given)[y < 0]
+        # A soft plan, which has its sums after few rounds.
+        shares = peers.pt_map(X, y, sizes=given, scale=10)[y < 0]
         assert_allclose(shares.sum(axis=0), sizes, rtol=1e-3)
 
 
