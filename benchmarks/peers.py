@@ -146,7 +146,7 @@ def transclip(
     Zanella, Gerin and Ben Ayed, Boosting vision-language models with transduction,
     NeurIPS 2024. The prior stands for that of the text: the softmax of 100 times the
     cosines with labeled means, as there with the text, or logistic regression. The
-    weight of the labeled rows, in the paper chosen on validation rows, is the largest.
+    paper chooses the weight of the labeled rows on validation rows.
     """
     rows = unit_rows(X)
     is_labeled = y >= 0
