@@ -50,11 +50,11 @@ def test_rows_that_are_being_labeled_are_covered_and_not_chosen_again():
 def pairwise_nearness(X, covering=()):
     """The kernel of all pairs of rows, some of which are labeled or pending."""
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    width = distances.mean()
+    mean_distance = distances.mean()
     if len(covering):
         to_nearest = distances[:, covering].min(axis=1)
-        width = np.delete(to_nearest, covering).mean() / 2
-    return np.exp(-distances / width)
+        mean_distance = np.delete(to_nearest, covering).mean()
+    return np.exp(-2 * distances / mean_distance)
 
 
 @pytest.mark.parametrize("pending", [[], [3, 8, 50]])

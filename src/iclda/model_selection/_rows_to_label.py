@@ -196,10 +196,10 @@ def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArr
     """Return the positions of the ``n`` chosen rows, the most valuable one first.
 
     A row is covered by the nearest labeled or chosen one, from 0 (far) to 1 (equal), by
-    a Gaussian kernel. Its squared width is the mean squared distance of two rows or,
-    with labels, half that of a row to the nearest labeled one. The next row is the one
-    that raises the weighted sum of the coverage of unlabeled rows most. So equal rows
-    count as one as long as there are others.
+    a Gaussian kernel. Its squared width is half the mean squared distance of two rows
+    or, with labels, of a row to the nearest labeled one. The next row is the one that
+    raises the weighted sum of the coverage of unlabeled rows most. So equal rows count
+    as one as long as there are others.
     """
     unlabeled = np.flatnonzero(~is_labeled)
     weights = weights[unlabeled]
@@ -207,14 +207,14 @@ def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArr
     rows = rows - rows.mean(axis=0)
     distances = _squared_distances(rows[unlabeled], rows[unlabeled])
     to_nearest = np.full(len(unlabeled), np.inf)
-    width = distances.mean()
+    mean_distance = distances.mean()
     if is_labeled.any():
         to_labeled = _squared_distances(rows[unlabeled], rows[is_labeled])
         to_nearest = to_labeled.min(axis=1)
         # The more labels there are, the closer a row must be to count as covered.
-        width = to_nearest.mean() / 2
+        mean_distance = to_nearest.mean()
     # It is zero if all rows are equal.
-    width = width or 1.0
+    width = mean_distance / 2 or 1.0
     covered = np.exp(-to_nearest / width)
     # In place, because there are many pairs.
     distances /= -width
