@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,65 @@ def test_rows_that_are_being_labeled_are_covered_and_not_chosen_again():
     labels = np.where(np.arange(len(y)) == 99, y, -1)
     others = rows_to_label(X, len(y) - 16, labels, pending=pending)
     assert sorted([*others, *pending, 99]) == list(range(len(y)))
+
+
+def pairwise_nearness(X, covering=()):
+    """The kernel of all pairs of rows, some of which are labeled or pending."""
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    mean_distance = distances.mean()
+    if len(covering):
+        to_nearest = distances[:, covering].min(axis=1)
+        mean_distance = np.delete(to_nearest, covering).mean()
+    return np.exp(-2 * distances / mean_distance)
+
+
+@pytest.mark.parametrize("pending", [[], [3, 8, 50]])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_row_raises_the_coverage_most(seed, pending):
+    X = np.random.default_rng(seed).standard_normal((60, 3))
+    nearness = pairwise_nearness(X, pending)
+    is_open = ~np.isin(np.arange(60), pending)
+    covered = nearness[:, pending].max(axis=1, initial=0)
+    for row in rows_to_label(X, 20, pending=pending):
+        gains = np.maximum(nearness - covered, 0).sum(axis=1)
+        assert is_open[row]
+        assert gains[row] == pytest.approx(gains[is_open].max(), rel=1e-6)
+        is_open[row] = False
+        covered = np.maximum(covered, nearness[row])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_chosen_rows_cover_nearly_what_any_could(seed):
+    # The gain of a row falls with what is covered, so that the greedy choice has at
+    # least 1 - 1 / e of the largest coverage.
+    X = np.random.default_rng(seed).standard_normal((14, 2))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    nearness = np.exp(-distances / distances.mean())
+    best = max(
+        nearness[[*some]].max(axis=0).sum() for some in combinations(range(14), 3)
+    )
+    chosen = rows_to_label(X, 3)
+    assert nearness[chosen].max(axis=0).sum() >= (1 - 1 / np.e) * best
+
+
+def test_units_and_offsets_do_not_matter():
+    X, _ = clusters()
+    chosen = rows_to_label(X, 30)
+    np.testing.assert_array_equal(rows_to_label(1e-3 * X, 30), chosen)
+    np.testing.assert_array_equal(rows_to_label(X + 1e5, 30), chosen)
+
+
+def test_doubt_does_not_count_as_long_as_every_class_has_one_label():
+    X, y = clusters()
+    first = [np.flatnonzero(y == k)[0] for k in range(5)]
+    labels = np.full(len(y), -1)
+    labels[first] = y[first]
+    chosen = rows_to_label(X, 10, labels)
+    np.testing.assert_array_equal(chosen, rows_to_label(X, 10, pending=first))
+
+
+def test_equal_rows_are_chosen_in_turn():
+    assert sorted(rows_to_label(np.ones((6, 2)), 4)) == [0, 1, 2, 3]
 
 
 def test_copies_count_once():

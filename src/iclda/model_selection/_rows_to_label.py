@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_random_state
 
 from .._core import AnyArray, Array
@@ -22,16 +20,16 @@ from .._rows.views import UnitLength
 from ..methods import find_method
 from ._splitters import is_whole
 
-# Unlabeled rows that are clustered: this number, or so many for each label if that is
+# Unlabeled rows to choose from: this number, or so many for each label if that is
 # more ...
 _SAMPLED_ROWS = 4_096
 _SAMPLED_ROWS_PER_LABEL = 4
-# ... up to this number, whose distances take a gigabyte. As many labeled rows are used.
-_MAX_CLUSTERED_ROWS = 16_384
+# ... up to this number, whose pairs take a gigabyte. As many labeled rows are used.
+_MAX_SAMPLED_ROWS = 11_585
+# Largest number of rows to choose.
+_MAX_CHOSEN_ROWS = 8_192
 # Smallest doubt about the class of a row, so that every row has some weight.
 _MIN_DOUBT = 1e-3
-# Smallest gain of a split, so that equal rows are split, too.
-_MIN_GAIN = 1e-300
 
 
 def rows_to_label(
@@ -45,13 +43,15 @@ def rows_to_label(
 ) -> AnyArray:
     """Choose the rows whose labels are worth most.
 
-    Without labels the chosen rows represent all rows: the rows, scaled to length 1 if
-    there are 64 features or more, are joined into ``n`` clusters (Ward), and the row
-    nearest to the mean of each is chosen. With labels, rows are weighted by the doubt
-    of a fit (``AverageLDA``) about them, 1 minus the margin of the two most probable
-    classes, and clusters are split until ``n`` of them hold no label.
+    The chosen rows represent all rows: one by one, the row is chosen that raises their
+    coverage most. A row is covered by the nearest row that is labeled or chosen, from 0
+    to 1, by a Gaussian kernel that narrows as there are more labels. Rows are scaled to
+    length 1 if they are features of a network. Once there are labels, rows are weighted
+    by the doubt of a fit (``AverageLDA``) about them, 1 minus the margin of the two
+    most probable classes, to a power that grows with the number of labels of a class
+    from 0, with one label, to 1.
 
-    Of many unlabeled rows a sample of 4,096, or of four for each label, is clustered.
+    Of many unlabeled rows a sample of 4,096, or of four for each label, is looked at.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def rows_to_label(
     >>> from iclda.model_selection import rows_to_label
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.3], [9.0]]
     >>> rows_to_label(X, 3)
-    array([1, 4, 6])
+    array([3, 1, 6])
     """
     # Rows are read as the classifier that judges them reads them.
     reader = RowsReader(_unfitted_average())
@@ -96,11 +96,11 @@ def rows_to_label(
     index = np.flatnonzero(is_drawn)
     rows = np.asarray(source.held(is_drawn).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
-    doubts = _doubts(rows, codes[index])
+    weights = _weights(rows, codes[index])
     if are_network_features(rows):
         scale = UnitLength(rows.mean(axis=0))
         rows = scale(rows)
-    chosen = _choose(rows, is_labeled[index], doubts, n)
+    chosen = _choose(rows, is_labeled[index], weights, n)
     return index[chosen]
 
 
@@ -140,7 +140,7 @@ def _indices(pending: Any, n_rows: int) -> AnyArray:
 def _check_number(n: Any, is_labeled: AnyArray, unlabeled: Any) -> None:
     """Raise ValueError unless ``n`` rows can be chosen; pending ones are labeled."""
     n_open = int(np.count_nonzero(~is_labeled))
-    largest = min(n_open, _MAX_CLUSTERED_ROWS // 2)
+    largest = min(n_open, _MAX_CHOSEN_ROWS)
     if is_whole(n) and 1 <= int(n) <= largest:
         return
     way_out = f"ask for 1 to {largest:,}"
@@ -157,165 +157,95 @@ def _check_number(n: Any, is_labeled: AnyArray, unlabeled: Any) -> None:
 
 
 def _draw_rows(is_labeled: AnyArray, n: int, rng: np.random.RandomState) -> AnyArray:
-    """Return a mask of the unlabeled and labeled rows to cluster."""
+    """Return a mask of the unlabeled and labeled rows to look at."""
     unlabeled = np.flatnonzero(~is_labeled)
     wanted = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_LABEL * n)
-    n_drawn = min(wanted, _MAX_CLUSTERED_ROWS, len(unlabeled))
+    n_drawn = min(wanted, _MAX_SAMPLED_ROWS, len(unlabeled))
     if n_drawn < len(unlabeled):
         unlabeled = rng.choice(unlabeled, n_drawn, replace=False)
     labeled = rng.permutation(np.flatnonzero(is_labeled))
-    labeled = labeled[:_MAX_CLUSTERED_ROWS]
+    labeled = labeled[:_MAX_SAMPLED_ROWS]
     is_drawn = np.zeros(len(is_labeled), dtype=bool)
     is_drawn[unlabeled] = True
     is_drawn[labeled] = True
     return is_drawn
 
 
-def _doubts(rows: Array, codes: AnyArray) -> Array:
-    """Return 1 minus the margin of the two most probable classes of every row.
+def _weights(rows: Array, codes: AnyArray) -> Array:
+    """Return how much every row is worth: the doubt about its class to some power.
 
-    It is 1 if fewer than two classes are known.
+    Doubt is 1 minus the margin of the two most probable classes of a fit. The fewer
+    labels of a class there are, the more this misleads: the power is the share of the
+    labels that are not the first one of a class. All weights are 1 if fewer than two
+    classes are known.
     """
-    doubts = np.ones(len(rows))
-    if codes.max(initial=-1) < 1:
-        return doubts
+    n_classes = codes.max(initial=-1) + 1
+    if n_classes < 2:
+        return np.ones(len(rows))
     with warnings.catch_warnings():
         # Labels are few, which the caller is about to change.
         warnings.simplefilter("ignore")
         fitted = _unfitted_average().fit(rows, codes)
         shares = np.sort(fitted.predict_proba(rows), axis=1)
-    margins = shares[:, -1] - shares[:, -2]
-    return np.maximum(1 - margins, _MIN_DOUBT)
+    doubts = 1 - (shares[:, -1] - shares[:, -2])
+    power = 1 - n_classes / np.count_nonzero(codes >= 0)
+    return np.maximum(doubts, _MIN_DOUBT) ** power
 
 
-def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArray:
-    """Return the positions of the ``n`` chosen rows.
+def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArray:
+    """Return the positions of the ``n`` chosen rows, the most valuable one first.
 
-    Equal rows count as one as long as there are others.
+    A row is covered by the nearest labeled or chosen one, from 0 (far) to 1 (equal), by
+    a Gaussian kernel. Its squared width is half the mean squared distance of two rows
+    or, with labels, of a row to the nearest labeled one. The next row is the one that
+    raises the weighted sum of the coverage of unlabeled rows most. So equal rows count
+    as one as long as there are others.
     """
-    # The position of the first copy of every distinct row, and of every row the number
-    # of its distinct row.
-    distinct, firsts, numbers = np.unique(
-        rows, axis=0, return_index=True, return_inverse=True
-    )
-    has_label = np.zeros(len(distinct), dtype=bool)
-    has_label[numbers.ravel()[is_labeled]] = True
-    n_distinct_unlabeled = int((~has_label).sum())
-    if n_distinct_unlabeled <= n:
-        # All of them are chosen, and then further copies.
-        unlabeled = firsts[~has_label]
-        others = np.setdiff1d(np.flatnonzero(~is_labeled), unlabeled)
-        return np.concatenate([unlabeled, others])[:n]
+    unlabeled = np.flatnonzero(~is_labeled)
+    weights = weights[unlabeled]
+    # Far from zero, distances would lose their digits.
+    rows = rows - rows.mean(axis=0)
+    distances = _squared_distances(rows[unlabeled], rows[unlabeled])
+    to_nearest = np.full(len(unlabeled), np.inf)
+    mean_distance = distances.mean()
+    if is_labeled.any():
+        to_labeled = _squared_distances(rows[unlabeled], rows[is_labeled])
+        to_nearest = to_labeled.min(axis=1)
+        # The more labels there are, the closer a row must be to count as covered.
+        mean_distance = to_nearest.mean()
+    # It is zero if all rows are equal.
+    width = mean_distance / 2 or 1.0
+    covered = np.exp(-to_nearest / width)
+    # In place, because there are many pairs.
+    distances /= -width
+    nearness = np.exp(distances, out=distances)
 
-    # Nothing is in doubt where a label is known.
-    doubts = np.where(has_label, 0.0, doubts[firsts])
-    chosen = []
-    for members in _clusters_without_labels(distinct, has_label, doubts, n):
-        doubt_in_cluster = doubts[members].sum()
-        nearest = _nearest_to_mean(distinct[members], doubts[members])
-        chosen.append((-doubt_in_cluster, members[nearest]))
-    # Clusters with more doubt come first.
-    return np.array([firsts[number] for _, number in sorted(chosen)])
+    def gain_of(i: int) -> float:
+        # Rows that are nearest to each other gain the same. Of rounded gains, the first
+        # is chosen whatever the order of summation.
+        return float(np.float32(weights @ np.maximum(nearness[i] - covered, 0)))
 
-
-def _nearest_to_mean(rows: Array, weights: Array) -> int:
-    """Return the position of the row that is nearest to the weighted mean."""
-    center = weights @ rows / weights.sum()
-    squared_distances = ((rows - center) ** 2).sum(axis=1)
-    return int(squared_distances.argmin())
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """Ward's tree of rows, each node of which is a part of them.
-
-    Node i < n_rows is row i, and node n_rows + k joins the two nodes of merge k. The
-    last node has all rows.
-
-    Attributes
-    ----------
-    children : ndarray of shape (n_merges, 2)
-        The two nodes of every merge.
-    is_unlabeled : ndarray of shape (n_nodes,)
-        Whether no row of the node has a label.
-    gains : ndarray of shape (n_nodes,)
-        How much the squared distances of the rows to the means of their parts fall if
-        the node is split, times the mean doubt of its rows, up to a common factor; 0
-        for a single row.
-    """
-
-    children: AnyArray
-    is_unlabeled: AnyArray
-    gains: Array
-
-    @classmethod
-    def of_rows(cls, rows: Array, has_label: AnyArray, doubts: Array) -> _Tree:
-        """Join rows that have labels or not, and doubts, 0 for those with labels."""
-        n_rows = len(rows)
-        merges = linkage(rows, "ward")
-        n_nodes = n_rows + len(merges)
-        children = merges[:, :2].astype(int)
-        merge_lengths = merges[:, 2]
-        n_members = merges[:, 3]
-
-        # A merge comes after those of its two nodes: their sums are known.
-        n_labels = np.zeros(n_nodes)
-        n_labels[:n_rows] = has_label
-        doubt_sums = np.zeros(n_nodes)
-        doubt_sums[:n_rows] = doubts
-        for node, pair in enumerate(children, start=n_rows):
-            n_labels[node] = n_labels[pair].sum()
-            doubt_sums[node] = doubt_sums[pair].sum()
-
-        # The squared distances fall by half the squared length of the merge. The factor
-        # is the same for all nodes, and left out.
-        gains = np.zeros(n_nodes)
-        gains_of_merges = merge_lengths**2 * doubt_sums[n_rows:] / n_members
-        gains[n_rows:] = np.maximum(gains_of_merges, _MIN_GAIN)
-        return cls(children, n_labels == 0, gains)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.gains) - len(self.children)
-
-    @property
-    def root(self) -> int:
-        return len(self.gains) - 1
-
-    def children_of(self, node: int) -> AnyArray:
-        """Return the two nodes that a node joins; it is not a single row."""
-        return self.children[node - self.n_rows]
+    # A gain can only fall while rows are covered: one computed before is a bound. A
+    # heap has the smallest entry first, which is the largest bound.
+    heap = [(-gain_of(i), i) for i in range(len(unlabeled))]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    while len(chosen) < n:
+        _, i = heapq.heappop(heap)
+        entry = (-gain_of(i), i)
+        if heap and entry > heap[0]:
+            heapq.heappush(heap, entry)
+            continue
+        chosen.append(i)
+        covered = np.maximum(covered, nearness[i])
+    return unlabeled[chosen]
 
 
-def _clusters_without_labels(
-    rows: Array, has_label: AnyArray, doubts: Array, n: int
-) -> list[AnyArray]:
-    """Split all rows in two, and parts of them, until ``n`` parts hold no label.
-
-    The splits are those of Ward's tree. The next part to be split is the one with the
-    largest gain. Returns the rows of these ``n`` parts.
-    """
-    tree = _Tree.of_rows(rows, has_label, doubts)
-    # A heap has the smallest entry first, which is the part of the largest gain.
-    heap = [(-tree.gains[tree.root], tree.root)]
-    n_unlabeled_parts = int(tree.is_unlabeled[tree.root])
-    while n_unlabeled_parts < n:
-        _, part = heapq.heappop(heap)
-        n_unlabeled_parts -= int(tree.is_unlabeled[part])
-        for child in tree.children_of(part).tolist():
-            heapq.heappush(heap, (-tree.gains[child], child))
-            n_unlabeled_parts += int(tree.is_unlabeled[child])
-    parts = [part for _, part in heap if tree.is_unlabeled[part]]
-    return _rows_of_parts(tree, parts)
-
-
-def _rows_of_parts(tree: _Tree, parts: list[int]) -> list[AnyArray]:
-    """Return the rows of every part, which is given by its node."""
-    # Number the parts, and pass the numbers down to their rows.
-    number_of = np.full(len(tree.gains), -1)
-    number_of[parts] = np.arange(len(parts))
-    for node in range(tree.root, tree.n_rows - 1, -1):
-        if number_of[node] >= 0:
-            number_of[tree.children_of(node)] = number_of[node]
-    numbers_of_rows = number_of[: tree.n_rows]
-    return [np.flatnonzero(numbers_of_rows == k) for k in range(len(parts))]
+def _squared_distances(rows: Array, others: Array) -> Array:
+    """Return the squared distance of every row to every other one."""
+    distances = rows @ others.T
+    distances *= -2
+    distances += (rows**2).sum(axis=1)[:, None]
+    distances += (others**2).sum(axis=1)
+    # Rounding may make some negative.
+    return np.maximum(distances, 0, out=distances)
