@@ -39,7 +39,7 @@ from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.views import VIEWS
+from .._rows.views import VIEWS, View
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -75,7 +75,7 @@ from .labels import (
     unknown_class_error,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
-from .novelty import KnownRows, NoveltyModel
+from .novelty import KnownRows, NoveltyModel, novelty_function
 from .other_rows import (
     OFFSET,
     Adaptation,
@@ -766,13 +766,14 @@ class LinearGaussianClassifier(
         """
         self._check_ready(X, "novelty")
         self._novelty_model_.warn_unless_calibrated()
-        return RowsReader(self).apply(X, self._novelty_function())
+        model, view = self._moved_novelty_model
+        return RowsReader(self).apply(X, novelty_function(model, view))
 
-    def _novelty_function(self) -> RowFunction:
-        """Return the novelty of rows, for classes that ``adapt`` may have moved."""
+    @property
+    def _moved_novelty_model(self) -> tuple[NoveltyModel, View | None]:
+        """The known classes, where ``adapt`` may have moved them, and the view."""
         model = self._model_
-        moved = self._novelty_model_.moved(model.gaussians.offset)
-        return moved.function().of_viewed(model.view)
+        return self._novelty_model_.moved(model.gaussians.offset), model.view
 
     @cached_property
     def _novelty_model_(self) -> NoveltyModel:

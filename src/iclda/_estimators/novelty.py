@@ -32,7 +32,7 @@ from array_api_compat import array_namespace
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame, mean_variance_in_frame
-from .._core.gaussian import Gaussians
+from .._core.gaussian import LOG_2PI, Gaussians
 from .._core.moments import Moments
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import FeatureSpace
@@ -40,7 +40,7 @@ from .._core.solvers.supervised import fit_labeled
 from .._held_out import merge_copies
 from .._messages import plural, warn
 from .._rows.places import to_host
-from .._rows.views import placed_like
+from .._rows.views import View, placed_like
 from . import predictions
 from .fit_inputs import FitInputs
 from .predictions import RowFunction
@@ -123,8 +123,8 @@ class KnownRows:
         known, others = self._gaussians(self.labeled.weight - self.n_classes)
         return NoveltyModel(
             # Directions in which no row varied say nothing of new rows.
-            known=self.space.model(known, None),
-            others=self.space.model(others, None),
+            known=_of_distances(self.space.model(known, None)),
+            others=_of_distances(self.space.model(others, None)),
             held_out=self._held_out(),
         )
 
@@ -136,7 +136,7 @@ class KnownRows:
     def _unevenness(self) -> float:
         """How uneven the shares of the classes are, from 0 to 1."""
         evenness = np.exp(-self.shares @ np.log(self.shares)) / self.n_classes
-        return float(min(1.0, (1 - evenness) / (1 - _LEAST_EVENNESS)))
+        return min(1.0, float(1 - evenness) / (1 - _LEAST_EVENNESS))
 
     def _held_out(self) -> HeldOutScores:
         """Return scores of labeled rows by models without them.
@@ -151,7 +151,8 @@ class KnownRows:
         # A row that is alone in its class cannot be held out.
         is_tested = counts - self.weights > _MIN_OTHERS * counts
         if n_free <= 0 or not is_tested.any():
-            return HeldOutScores(np.empty(0), np.empty(0))
+            reach = 2.0 * len(self.frame.scale)
+            return HeldOutScores(np.empty(0), np.empty(0), reach)
         known, others = self._gaussians(n_free)
         rows = self.rows[is_tested]
         codes = self.codes[is_tested]
@@ -169,12 +170,12 @@ class KnownRows:
         products = (z * r).sum(axis=1)[:, None] - r @ points.T
         distances = _squared_distances(z, points)
         distances += (added / left)[:, None] * products**2
-        # The mean of its own class moves away from the row: |r|^2 grows by the square of
-        # n / (n - w). A new row has a mean of n, whose squared distance is smaller by
-        # 1 - (w / n)^2.
+        # The mean of its own class moves away from the row: |r|^2 grows by the square
+        # of n / (n - w). The mean of all n is closer to new rows: 1 - (w / n)^2.
         own = squares_of_r * (counts + weights) / (counts - weights) / left
         distances[np.arange(len(rows)), codes] = own
         nearest = (distances - 2 * known.log_priors).min(axis=1)
+        reach = float(nearest.max())
 
         # 2. That from the mean of all rows, in coordinates in which T is I. A part of T
         # is S, which holds r as well.
@@ -195,7 +196,7 @@ class KnownRows:
         # Labels may be drawn class by class: classes count by their shares in all rows.
         row_weights = weights / counts * self.shares[codes]
         order = np.argsort(scores)
-        return HeldOutScores(scores[order], row_weights[order])
+        return HeldOutScores(scores[order], row_weights[order], reach)
 
     def _gaussians(self, n_free: float) -> tuple[Gaussians, Gaussians]:
         """Return the known classes, and one class of rows in general.
@@ -220,13 +221,9 @@ class KnownRows:
         known = replace(labeled, within=within * labeled.weight)
         others = LabeledSummary(np.ones(1), mean[None], covariance)
         log_shares = _SHARE_POWER * unevenness * np.log(self.shares)
-        models = [
-            fit_labeled(self.frame, known, log_shares)[0],
-            fit_labeled(self.frame, others)[0],
-        ]
-        # Only distances count: determinants are the same for all rows.
-        known_model, others_model = (replace(each, log_det=0.0) for each in models)
-        return known_model, others_model
+        model_of_known, _ = fit_labeled(self.frame, known, log_shares)
+        model_of_others, _ = fit_labeled(self.frame, others)
+        return model_of_known, model_of_others
 
     def _shrunk(self, covariance: Array, shrinkage: float) -> Array:
         """Shrink a covariance toward its mean variance in the user's units."""
@@ -236,10 +233,21 @@ class KnownRows:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutScores:
-    """Sorted scores (n_held_out,) of labeled rows held out, and their weights."""
+    """What labeled rows are like for models that were made without them.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_held_out,)
+        Their scores, sorted.
+    weights : ndarray of shape (n_held_out,)
+        How much they count.
+    reach : float
+        Their largest squared distance from the nearest class.
+    """
 
     scores: Array
     weights: Array
+    reach: float
 
     @cached_property
     def n_rows(self) -> float:
@@ -247,20 +255,28 @@ class HeldOutScores:
         squares = float((self.weights**2).sum())
         return float(self.weights.sum() ** 2) / squares if squares else 0.0
 
-    def ranks(self, scores: Array, scale: float) -> Array:
+    def ranks(self, scores: Array) -> Array:
         """Return the shares of held-out rows with lower scores.
 
         Beyond the highest score of N held-out rows the p-value falls from 1 / (N + 1)
         with the inverse of the distance: so few rows do not show how fast it falls.
-        ``scale`` is the unit of that distance if they have no spread.
         """
         known = self.scores if self.n_rows else np.zeros(1)
         weights = self.weights if self.n_rows else np.ones(1)
         n_rows = max(self.n_rows, 1.0)
         ranks = np.cumsum(weights) / weights.sum() * n_rows / (n_rows + 1)
-        spread = float(known[-1] - np.median(known)) or scale
+        # Without a spread: log densities of d features vary by about the root of d.
+        spread = float(known[-1] - np.median(known)) or float(np.sqrt(self.reach))
         excess = np.maximum(scores - known[-1], 0) / spread
         return np.asarray(1 - (1 - np.interp(scores, known, ranks)) / (1 + excess))
+
+    def beyond_reach(self, distances: Array) -> Array:
+        """Return the novelty of rows by their squared distance from the nearest class.
+
+        It is 0 up to twice that of any row held out, and goes to 1.
+        """
+        p_values = 2 * self.reach / np.maximum(distances, _TINY) / (self.n_rows + 1)
+        return np.where(distances > 2 * self.reach, 1 - p_values, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,24 +302,32 @@ class NoveltyModel:
         known = self.known.moved(offset)
         return replace(self, known=known, others=self.others.moved(offset))
 
-    def function(self) -> RowFunction:
-        """Return the novelty of every row, (n,)."""
+    def densities(self, view: View | None) -> RowFunction:
+        """Return twice the log density of rows in the nearest class and in others."""
         of_known = predictions.log_joint(self.known)
         of_others = predictions.log_joint(self.others)
-        # Log densities of d features vary by about the root of d.
-        scale = float(np.sqrt(self.known.rank))
 
         def of_block(rows: Any) -> Any:
             known = of_known.of_block(rows)
             xp = array_namespace(known)
-            return xp.concat([known, of_others.of_block(rows)], axis=1)
+            nearest = xp.max(known, axis=1, keepdims=True)
+            return 2 * xp.concat([nearest, of_others.of_block(rows)], axis=1)
 
-        def novelties(numbers: Any) -> Any:
-            scores = _scores(numbers[:, :-1], numbers[:, -1:])
-            in_memory = np.asarray(to_host(scores), dtype=np.float64)
-            return placed_like(numbers, self.held_out.ranks(in_memory, scale))
+        return RowFunction(of_block, of_known.uses_all_features).of_viewed(view)
 
-        return RowFunction(of_block, of_known.uses_all_features).then(novelties)
+    def ranked(self, densities: Array) -> Array:
+        """Return the novelty of rows by the ratio of their ``densities`` (n, 2)."""
+        nearest, others = densities.T
+        # Squares of huge distances are infinite, and so is their difference.
+        with np.errstate(invalid="ignore"):
+            scores = np.nan_to_num((others - nearest) / 2)
+        return self.held_out.ranks(scores)
+
+    def far(self, densities: Array) -> Array:
+        """Return the novelty by the distance from the nearest class alone."""
+        # Determinants were left out, and this constant is left.
+        distances = -densities[:, 0] - self.known.rank * LOG_2PI
+        return self.held_out.beyond_reach(distances)
 
     def warn_unless_calibrated(self) -> None:
         """Warn that too few labels were held out to know the p-value of 5 %."""
@@ -317,13 +341,42 @@ class NoveltyModel:
             )
 
 
-def _scores(known: Any, others: Any) -> Any:
-    """Return by how much the log density of others exceeds that of the best class."""
-    xp = array_namespace(known)
-    return others[:, 0] - xp.max(known, axis=1)
+def _of_distances(model: Gaussians) -> Gaussians:
+    """Return a model for distances alone, without what these do not need."""
+    return replace(model, covariance=None, half=None, log_det=0.0)
 
 
 def _squared_distances(rows: Array, points: Array) -> Array:
     """Return the squared distances (n, K) of rows from points."""
     lengths = (rows**2).sum(axis=1)[:, None] + (points**2).sum(axis=1)
     return np.asarray(lengths - 2 * rows @ points.T)
+
+
+def novelty_function(
+    model: NoveltyModel,
+    view: View | None,
+    bound: tuple[NoveltyModel, View | None] | None = None,
+) -> RowFunction:
+    """Return the novelty of rows, (n,).
+
+    In a kernel all rows that are far away are alike: ``bound`` is another model, with
+    its view, in which they are not.
+    """
+    bounding, view_of_bound = (model, view) if bound is None else bound
+    densities = model.densities(view)
+    bounding_densities = bounding.densities(view_of_bound)
+
+    def of_block(rows: Any) -> Any:
+        numbers = densities.of_block(rows)
+        xp = array_namespace(numbers)
+        return xp.concat([numbers, bounding_densities.of_block(rows)], axis=1)
+
+    def novelties(numbers: Any) -> Any:
+        in_memory = np.asarray(to_host(numbers), dtype=np.float64)
+        novelty = model.ranked(in_memory[:, :2])
+        novelty = np.maximum(novelty, bounding.far(in_memory[:, -2:]))
+        return placed_like(numbers, novelty)
+
+    if bound is None:
+        return densities.then(novelties)
+    return RowFunction(of_block, densities.uses_all_features, novelties)
