@@ -14,7 +14,7 @@ rows.
 Where a few classes have most of the rows, T describes these classes, and their rows
 look new. The share w of T is therefore replaced by S + B, with B the covariance of the
 class means, and rare classes lose ``_SHARE_POWER`` w log share: w is 0 for classes of
-equal size, and 1 where their shares have the entropy of 0.8 K equal ones or less.
+equal size, and 1 where their shares have the entropy of 2 K / 3 equal ones or less.
 
 Labeled rows that are held out have scores like those of new rows of known classes. The
 share of them with a lower score, corrected as in a rank test, is the novelty; one minus
@@ -51,7 +51,7 @@ _ALL_SHRINKAGE = 0.1
 _BETWEEN_SHRINKAGE = 0.3
 # Classes whose shares have the entropy of this share of K equal ones, or less, are
 # uneven: w is 1.
-_LEAST_EVENNESS = 0.8
+_LEAST_EVENNESS = 2 / 3
 _SHARE_POWER = 8.0
 # A smaller share of a class counts as this one.
 _MIN_SHARE = 1e-4
@@ -105,7 +105,6 @@ class KnownRows:
         is_held[labeled] = True
         held = inputs.labeled_source.held(is_held)
         weights = np.ones(len(held.X)) if held.weights is None else held.weights
-        distinct = merge_copies(held.X, inputs.codes[is_held], weights)
         shares = np.maximum(shares, _MIN_SHARE)
         return cls(
             frame=problem.frame,
@@ -113,9 +112,9 @@ class KnownRows:
             labeled=problem.labeled,
             moments=problem.moments,
             shares=shares / shares.sum(),
-            rows=problem.frame.apply(distinct.rows),
-            codes=distinct.codes,
-            weights=distinct.weights,
+            rows=problem.frame.apply(held.X),
+            codes=inputs.codes[is_held],
+            weights=weights,
         )
 
     def novelty_model(self) -> NoveltyModel:
@@ -146,17 +145,21 @@ class KnownRows:
         Without them the inverse of S follows from its own by the formula of Sherman
         and Morrison, and so does that of T.
         """
-        n_free = self.labeled.weight - self.n_classes - self.weights.mean()
-        counts = self.labeled.counts[self.codes]
+        # A row must not be tested by a model of its copy.
+        distinct = merge_copies(
+            np.ascontiguousarray(self.rows), self.codes, self.weights
+        )
+        n_free = self.labeled.weight - self.n_classes - distinct.weights.mean()
+        counts = self.labeled.counts[distinct.codes]
         # A row that is alone in its class cannot be held out.
-        is_tested = counts - self.weights > _MIN_OTHERS * counts
+        is_tested = counts - distinct.weights > _MIN_OTHERS * counts
         if n_free <= 0 or not is_tested.any():
             reach = 2.0 * len(self.frame.scale)
             return HeldOutScores(np.empty(0), np.empty(0), reach)
         known, others = self._gaussians(n_free)
-        rows = self.rows[is_tested]
-        codes = self.codes[is_tested]
-        weights = self.weights[is_tested]
+        rows = distinct.rows[is_tested]
+        codes = distinct.codes[is_tested]
+        weights = distinct.weights[is_tested]
         counts = counts[is_tested]
 
         # 1. Squared distances from the classes, in coordinates in which S is I.
