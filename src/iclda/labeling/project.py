@@ -76,7 +76,9 @@ class Project:
     @property
     def labels(self) -> dict[str, str]:
         """The class of every id that has one, in the file of rows or of answers."""
-        return {**self.pool.labels, **self.answers.labels}
+        none_ids = {*self.answers.none_ids}
+        labels = {**self.pool.labels, **self.answers.labels}
+        return {id: label for id, label in labels.items() if id not in none_ids}
 
     def rows_of(self, ids: Sequence[str]) -> AnyArray:
         """Return the positions of rows by their ids."""
@@ -95,10 +97,18 @@ class Project:
         labels = labels_of(
             cells, answers.path, self.pool.target, unlabeled=None, n_classes_needed=0
         )
+        is_none = np.zeros(len(labels), dtype=bool)
+        is_none[self.rows_of(answers.none_ids)] = True
+        labels[is_none] = None
         is_chosen = np.zeros(len(labels), dtype=bool)
         chosen_rows = self.rows_of(answers.ids(CHOSEN))
         is_chosen[chosen_rows] = True
-        return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
+        return replace(
+            self.pool.table,
+            labels=labels,
+            is_chosen=is_chosen,
+            is_none=is_none if is_none.any() else None,
+        )
 
     def remarks(self) -> list[str]:
         """Return notes and warnings about the table, as a fit to it prints them.
@@ -110,7 +120,7 @@ class Project:
         # The labels do not hold the unlabeled value any more.
         options = replace(pool.options, unlabeled=None)
         table = with_classes(pool.file, Classes(pool.target, cells), options)
-        notes = [*table.notes]
+        notes = [*table.notes, *self.table.notes_on_none]
         if not self.answers.labels:
             notes += pool.notes_on_target()
         return [

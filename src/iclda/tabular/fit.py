@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,6 +225,17 @@ def fit_table(
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
     # The features of an array are used as they are, and read in blocks.
     is_array = isinstance(table.features, FeatureFile)
+    fit_params: dict[str, Any] = {}
+    is_none = table.is_none
+    if is_none is not None and is_array:
+        # Rows of an array are read where they are: without weight they do not count.
+        table = replace(table, notes=(*table.notes, *table.notes_on_none))
+        fit_params["sample_weight"] = np.where(is_none, 0.0, 1.0)
+    elif is_none is not None:
+        groups = None if groups is None else groups[~is_none]
+        table = table.framed()
+    if groups is not None:
+        fit_params["groups"] = groups
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier)
@@ -235,10 +246,9 @@ def fit_table(
     # The fits that measure the error may warn, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if groups is None:
-            model.fit(rows, table.labels)
-        else:
-            model.fit(rows, table.labels, **{f"{model.steps[-1][0]}__groups": groups})
+        step = model.steps[-1][0]
+        named = {f"{step}__{name}": value for name, value in fit_params.items()}
+        model.fit(rows, table.labels, **named)
         if not is_outside:
             choice = _unwrap(model)
         if advice.method is not None:
@@ -266,7 +276,7 @@ def fit_table(
         target=table.target,
         sources=table.sources,
         labeled=table.class_counts,
-        n_unlabeled=int((~table.is_labeled).sum()),
+        n_unlabeled=table.n_unlabeled,
         empty_cells={} if is_array else count_gaps(rows),
         notes=notes,
         warnings=warning_texts,
