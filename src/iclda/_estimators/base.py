@@ -39,7 +39,7 @@ from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.views import VIEWS, View
+from .._rows.views import VIEWS
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -75,7 +75,7 @@ from .labels import (
     unknown_class_error,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
-from .novelty import KnownRows, NoveltyModel, novelty_function
+from .novelty import KnownRows, NoveltyModel
 from .other_rows import (
     OFFSET,
     Adaptation,
@@ -770,15 +770,15 @@ class LinearGaussianClassifier(
             Higher for rows that are less like any known class.
         """
         self._check_ready(X, "novelty")
-        self._novelty_model_.warn_unless_calibrated()
-        model, view = self._moved_novelty_model
-        return RowsReader(self).apply(X, novelty_function(model, view))
+        return RowsReader(self).apply(X, self._novelty_function())
 
-    @property
-    def _moved_novelty_model(self) -> tuple[NoveltyModel, View | None]:
-        """The known classes, where ``adapt`` may have moved them, and the view."""
+    def _novelty_function(self) -> RowFunction:
+        """Return the novelty of rows; a warning says if it is no p-value."""
+        self._novelty_model_.warn_unless_calibrated()
         model = self._model_
-        return self._novelty_model_.moved(model.gaussians.offset), model.view
+        # ``adapt`` may have moved the classes.
+        moved = self._novelty_model_.moved(model.gaussians.offset)
+        return moved.function(model.view)
 
     @cached_property
     def _novelty_model_(self) -> NoveltyModel:

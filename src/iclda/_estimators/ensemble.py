@@ -39,7 +39,6 @@ from .._rows.views import (
     KERNEL,
     STANDARDIZE,
     WHITENED_KERNEL,
-    Chain,
     Standardization,
     View,
     learn_view,
@@ -53,7 +52,6 @@ from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
 from .linear_model import gaussian_model_of, moved_like
 from .mixture_model import Member, MixtureModel
-from .novelty import novelty_function
 from .other_rows import OFFSET
 from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
@@ -385,9 +383,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
     def novelty(self, X: Any) -> Array:
         """How little every row resembles any of the classes, from 0 to 1.
 
-        It is that of the member "kernel", and 1 or nearly so for rows that are far from
-        all others, which that of the member "linear" shows; see ``novelty`` of
-        ``SupervisedLDA``.
+        It is that of the member "linear": see ``novelty`` of ``SupervisedLDA``.
 
         Parameters
         ----------
@@ -400,20 +396,14 @@ class SemiSupervisedEnsemble(BaseClassifier):
             Higher for rows that are less like any known class.
         """
         self._check_ready(X, "novelty")
-        models = []
-        for name in ("kernel", "linear"):
-            member = self._model_.members.get(name)
-            if member is None:
-                raise FitError(
-                    f"The member {name!r} could not be fitted, and novelty needs it: "
-                    "fit AverageLDA."
-                )
-            model, view = member.classifier._moved_novelty_model
-            parts = [each for each in (member.view, view) if each is not None]
-            models.append((model, Chain(tuple(parts)) if parts else None))
-        (kernel, view), bound = models
-        kernel.warn_unless_calibrated()
-        return RowsReader(self).apply(X, novelty_function(kernel, view, bound))
+        member = self._model_.members.get("linear")
+        if member is None:
+            raise FitError(
+                "The member 'linear' could not be fitted, and only it shows novelty: "
+                "fit AverageLDA."
+            )
+        function = member.classifier._novelty_function().of_viewed(member.view)
+        return RowsReader(self).apply(X, function)
 
     def decision_function(self, X: Any) -> Array:
         """Log probabilities of the classes; for two classes, log odds of the second.

@@ -258,11 +258,13 @@ class HeldOutScores:
         squares = float((self.weights**2).sum())
         return float(self.weights.sum() ** 2) / squares if squares else 0.0
 
-    def ranks(self, scores: Array) -> Array:
+    def novelty(self, scores: Array, distances: Array) -> Array:
         """Return the shares of held-out rows with lower scores.
 
         Beyond the highest score of N held-out rows the p-value falls from 1 / (N + 1)
-        with the inverse of the distance: so few rows do not show how fast it falls.
+        with the inverse of the distance: so few rows do not show how fast it falls. So
+        it does for rows more than twice as far from every class, by ``distances``, as
+        any row held out: a ratio of two small densities means little there.
         """
         known = self.scores if self.n_rows else np.zeros(1)
         weights = self.weights if self.n_rows else np.ones(1)
@@ -271,15 +273,11 @@ class HeldOutScores:
         # Without a spread: log densities of d features vary by about the root of d.
         spread = float(known[-1] - np.median(known)) or float(np.sqrt(self.reach))
         excess = np.maximum(scores - known[-1], 0) / spread
-        return np.asarray(1 - (1 - np.interp(scores, known, ranks)) / (1 + excess))
-
-    def beyond_reach(self, distances: Array) -> Array:
-        """Return the novelty of rows by their squared distance from the nearest class.
-
-        It is 0 up to twice that of any row held out, and goes to 1.
-        """
-        p_values = 2 * self.reach / np.maximum(distances, _TINY) / (self.n_rows + 1)
-        return np.where(distances > 2 * self.reach, 1 - p_values, 0.0)
+        p_values = (1 - np.interp(scores, known, ranks)) / (1 + excess)
+        times_as_far = distances / (2 * self.reach)
+        p_if_far = 1 / np.maximum(times_as_far, 1) / (n_rows + 1)
+        is_far = times_as_far > 1
+        return np.where(is_far, 1 - np.minimum(p_values, p_if_far), 1 - p_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,32 +303,30 @@ class NoveltyModel:
         known = self.known.moved(offset)
         return replace(self, known=known, others=self.others.moved(offset))
 
-    def densities(self, view: View | None) -> RowFunction:
-        """Return twice the log density of rows in the nearest class and in others."""
+    def function(self, view: View | None) -> RowFunction:
+        """Return the novelty of every row, (n,)."""
         of_known = predictions.log_joint(self.known)
         of_others = predictions.log_joint(self.others)
 
         def of_block(rows: Any) -> Any:
+            """Return twice the log densities in the nearest class and in others."""
             known = of_known.of_block(rows)
             xp = array_namespace(known)
             nearest = xp.max(known, axis=1, keepdims=True)
             return 2 * xp.concat([nearest, of_others.of_block(rows)], axis=1)
 
-        return RowFunction(of_block, of_known.uses_all_features).of_viewed(view)
+        def novelties(numbers: Any) -> Any:
+            nearest, others = np.asarray(to_host(numbers), dtype=np.float64).T
+            # Squares of huge distances are infinite, and so is their difference.
+            with np.errstate(invalid="ignore"):
+                scores = np.nan_to_num((others - nearest) / 2)
+            # Determinants were left out, and this constant is left.
+            distances = -nearest - self.known.rank * LOG_2PI
+            novelty = self.held_out.novelty(scores, distances)
+            return placed_like(numbers, novelty)
 
-    def ranked(self, densities: Array) -> Array:
-        """Return the novelty of rows by the ratio of their ``densities`` (n, 2)."""
-        nearest, others = densities.T
-        # Squares of huge distances are infinite, and so is their difference.
-        with np.errstate(invalid="ignore"):
-            scores = np.nan_to_num((others - nearest) / 2)
-        return self.held_out.ranks(scores)
-
-    def far(self, densities: Array) -> Array:
-        """Return the novelty by the distance from the nearest class alone."""
-        # Determinants were left out, and this constant is left.
-        distances = -densities[:, 0] - self.known.rank * LOG_2PI
-        return self.held_out.beyond_reach(distances)
+        function = RowFunction(of_block, of_known.uses_all_features, novelties)
+        return function.of_viewed(view)
 
     def warn_unless_calibrated(self) -> None:
         """Warn that too few labels were held out to know the p-value of 5 %."""
@@ -353,33 +349,3 @@ def _squared_distances(rows: Array, points: Array) -> Array:
     """Return the squared distances (n, K) of rows from points."""
     lengths = (rows**2).sum(axis=1)[:, None] + (points**2).sum(axis=1)
     return np.asarray(lengths - 2 * rows @ points.T)
-
-
-def novelty_function(
-    model: NoveltyModel,
-    view: View | None,
-    bound: tuple[NoveltyModel, View | None] | None = None,
-) -> RowFunction:
-    """Return the novelty of rows, (n,).
-
-    In a kernel all rows that are far away are alike: ``bound`` is another model, with
-    its view, in which they are not.
-    """
-    bounding, view_of_bound = (model, view) if bound is None else bound
-    densities = model.densities(view)
-    bounding_densities = bounding.densities(view_of_bound)
-
-    def of_block(rows: Any) -> Any:
-        numbers = densities.of_block(rows)
-        xp = array_namespace(numbers)
-        return xp.concat([numbers, bounding_densities.of_block(rows)], axis=1)
-
-    def novelties(numbers: Any) -> Any:
-        in_memory = np.asarray(to_host(numbers), dtype=np.float64)
-        novelty = model.ranked(in_memory[:, :2])
-        novelty = np.maximum(novelty, bounding.far(in_memory[:, -2:]))
-        return placed_like(numbers, novelty)
-
-    if bound is None:
-        return densities.then(novelties)
-    return RowFunction(of_block, densities.uses_all_features, novelties)

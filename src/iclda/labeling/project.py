@@ -151,11 +151,12 @@ class Project:
             warnings.simplefilter("ignore")
             return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
 
-    def draw(self, n_chosen: int, n_random: int) -> Batch:
+    def draw(self, n_chosen: int, n_random: int, *, unknown: bool = False) -> Batch:
         """Draw free rows at random, and choose others because they are informative.
 
         There are fewer rows if fewer are free. Without features all rows are drawn at
-        random. The batch has guesses if a model could be fitted.
+        random. The batch has guesses if a model could be fitted. With ``unknown``, rows
+        that resemble none of the classes are chosen first.
         """
         if not self.pool.has_features:
             n_random += n_chosen
@@ -167,7 +168,7 @@ class Project:
         rng = np.random.default_rng([self.seed, self.answers.n_rounds])
         rows = rng.choice(free, n_random, replace=False)
         if n_chosen:
-            chosen = self._most_informative(n_chosen, rows)
+            chosen = self._most_informative(n_chosen, rows, unknown=unknown)
             rows = np.concatenate([rows, chosen])
 
         ids = [self.pool.ids[row] for row in rows]
@@ -186,7 +187,7 @@ class Project:
         predicted = self.fitted.predict(features.loc[rows])
         return predicted.astype(str).tolist()
 
-    def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
+    def _most_informative(self, n: int, drawn: AnyArray, *, unknown: bool) -> AnyArray:
         """Choose free rows that add to those asked for and to those just drawn."""
         pool = self.pool
         if pool.is_array:
@@ -203,6 +204,7 @@ class Project:
             self.table.labels,
             unlabeled=None,
             pending=pending,
+            unknown=unknown,
             random_state=self.seed,
         )
 
