@@ -39,6 +39,7 @@ from .readers import Source
 from .suspects import Suspect, find_suspects
 from .table import Table
 from .training_rows import TrainingRows
+from .unknown_rows import sample_of, share_of_no_class, warnings_on_no_class
 
 _SUPERVISED = say(
     "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
@@ -260,6 +261,7 @@ def fit_table(
         warning_texts.append(_chosen_shares_warning(table, is_outside))
 
     encoded = rows if is_array else model[:-1].transform(rows)
+    warning_texts += _warnings_on_no_class(model[-1], encoded, table)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     notes = [*table.notes, advice.note] if advice.note else [*table.notes]
     if group:
@@ -292,6 +294,19 @@ def fit_table(
         **error_fields,
     )
     return model, report
+
+
+def _warnings_on_no_class(classifier: Any, encoded: Any, table: Table) -> list[str]:
+    """Warn if many unlabeled rows resemble none of the classes."""
+    is_unlabeled = ~table.is_labeled
+    if table.is_none is not None:
+        is_unlabeled &= ~table.is_none
+    is_drawn = sample_of(is_unlabeled)
+    if isinstance(table.features, FeatureFile):
+        drawn = table.features.take(is_drawn).to_numpy()
+    else:
+        drawn = encoded[is_drawn]
+    return warnings_on_no_class(share_of_no_class(classifier, drawn))
 
 
 def _suspects(classifier: Any, table: Table) -> list[Suspect]:
