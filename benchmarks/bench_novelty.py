@@ -1,6 +1,7 @@
 """Rows of none of the classes: novelty, and how many rows of known classes it flags.
 
     python benchmarks/bench_novelty.py --features FOLDER    features of networks
+    python benchmarks/bench_novelty.py --features FOLDER --ask    rows to label next
     python benchmarks/bench_novelty.py --tables tuned       tables, then --tables kept
     python benchmarks/bench_novelty.py --warning            unlabeled rows of no class
 
@@ -18,12 +19,17 @@ where two classes have most rows; and "merged", where two classes that were made
 similar ones do. Settings were chosen on the sets of TUNED, with "uneven" and "merged"
 of banking77 and "steep" of the others.
 
+``--ask``: six labels for each known class, and 20 rows that `rows_to_label` chooses, by
+default and with ``unknown=True``: the share of them that is of unknown classes, and how
+many of these classes are among them.
+
 ``--tables``: tables of few_labels/sets.py with three or more classes, SemiSupervised-
 Ensemble against LocalOutlierFactor(novelty=True) and IsolationForest of scikit-learn,
 which are fitted to the standardized labeled rows.
 
-``--warning``: how often `iclda fit` warns that many unlabeled rows resemble none of the
-classes, where all classes have labels, and where 30 % have none.
+``--warning``: how often `iclda fit` and `iclda compare` warn that many unlabeled rows
+resemble none of the classes, on the same tables: with labels of all classes, drawn at
+random, and without labels of 30 % of them.
 """
 
 import argparse
@@ -37,6 +43,8 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 
 from iclda import AverageLDA, SemiSupervisedEnsemble
+from iclda.model_selection import rows_to_label
+from iclda.tabular.unknown_rows import share_of_no_class
 
 TUNED_FEATURES = {"mnist_efflite0", "fashion_efflite0", "banking77_minilm"}
 POOLS = ("all", "uneven", "steep", "merged")
@@ -176,6 +184,33 @@ def features(folder, names, pools, n_draws):
         )
 
 
+def asked(folder, names, n_draws):
+    """Print how many rows of unknown classes are chosen to be labeled."""
+    print("share of 20 rows of unknown classes, and number of these classes")
+    print(f"{'set':24} of all rows | by default    | unknown first")
+    for name in names or sorted(TUNED_FEATURES):
+        stored = np.load(folder / f"{name}.npz")
+        y = np.unique(stored["y"], return_inverse=True)[1]
+        X = stored["X"][:, :N_FEATURES].astype(np.float64)
+        rows = []
+        for seed in range(n_draws):
+            labeled, unlabeled, _, is_unknown = draw(y, 6, seed)
+            index = np.concatenate([labeled, unlabeled])
+            labels = np.where(np.arange(len(index)) < len(labeled), y[index], -1)
+            found = [is_unknown[unlabeled].mean()]
+            for unknown in (False, True):
+                chosen = rows_to_label(X[index], 20, labels, unknown=unknown)
+                of_unknown = index[chosen][is_unknown[index[chosen]]]
+                found += [len(of_unknown) / 20, len(np.unique(y[of_unknown]))]
+            rows.append(found)
+        of_all, share, n, share_first, n_first = np.mean(rows, axis=0)
+        print(
+            f"{name:24}{100 * of_all:9.0f} %  | {100 * share:5.0f} %{n:6.1f} | "
+            f"{100 * share_first:5.0f} %{n_first:6.1f}",
+            flush=True,
+        )
+
+
 def measured(X, y, drawn):
     """Return three AUROC, and the shares of known and unknown rows flagged."""
     labeled, unlabeled, new, is_unknown = drawn
@@ -247,19 +282,70 @@ def measured_table(X, y, drawn):
     ]
 
 
+def warned(names, n_draws):
+    """Print how often rows of no class are reported, rightly and wrongly."""
+    from few_labels.sets import KEPT, TUNED
+
+    counts = {}
+    for name, load in {**TUNED, **KEPT}.items():
+        if names and name not in names:
+            continue
+        X, y = load()
+        n_classes = y.max() + 1
+        for n_labels in (*N_LABELS, 40):
+            for seed in range(n_draws):
+                for share_unknown in (0.0, SHARE_UNKNOWN):
+                    found = warned_table(X, y, n_labels, seed, share_unknown)
+                    if found is None or (share_unknown and n_classes < 3):
+                        continue
+                    key = share_unknown, n_labels
+                    counts.setdefault(key, []).append(found > 0)
+                    if found and not share_unknown:
+                        print(f"false: {name}, {n_labels} labels, {found:.2f}")
+    for (share_unknown, n_labels), found in sorted(counts.items()):
+        which = "30 % unknown" if share_unknown else "all known"
+        print(
+            f"{which:14}{n_labels:3} labels a class: warned in {sum(found)} of "
+            f"{len(found)} fits"
+        )
+
+
+def warned_table(X, y, n_labels, seed, share_unknown):
+    """Return the share that a warning states, 0 without one; None for few rows."""
+    rng = np.random.default_rng(seed)
+    classes = rng.permutation(y.max() + 1)
+    n_unknown = max(1, round(share_unknown * len(classes))) if share_unknown else 0
+    known = rng.permutation(np.flatnonzero(~np.isin(y, classes[:n_unknown])))
+    labeled = known[: n_labels * (len(classes) - n_unknown)]
+    # Every known class needs a label, and half of the rows have none.
+    n_seen = len(np.unique(y[labeled]))
+    if n_seen < max(2, len(classes) - n_unknown) or len(labeled) > len(y) // 2:
+        return None
+    others = rng.permutation(np.setdiff1d(np.arange(len(y)), labeled))[:MAX_ROWS]
+    classifier = AverageLDA(view="standardize")
+    classifier.fit(X[labeled], y[labeled], X_unlabeled=X[others])
+    return share_of_no_class(classifier, X[others])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--features", type=Path, metavar="FOLDER")
+    parser.add_argument("--ask", action="store_true")
     parser.add_argument("--tables", choices=("tuned", "kept"))
+    parser.add_argument("--warning", action="store_true")
     parser.add_argument("--pools", nargs="*", choices=POOLS, default=POOLS)
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--sets", nargs="*", help="Names of sets; default: all.")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.features is not None:
+    if given.ask:
+        asked(given.features, given.sets, given.draws)
+    elif given.features is not None:
         features(given.features, given.sets, given.pools, given.draws)
     if given.tables is not None:
         tables(given.tables, given.sets, given.draws)
+    if given.warning:
+        warned(given.sets, given.draws)
 
 
 if __name__ == "__main__":
