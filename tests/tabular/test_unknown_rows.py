@@ -104,6 +104,9 @@ def test_rows_are_said_to_be_of_no_class_only_where_that_is_clear():
     assert share_of_no_class(few, rows + 30) == 0
     assert share_of_no_class(LeastSquaresClassifier().fit(rows, codes), rows) == 0
     assert share_of_no_class(fitted, rows[:0]) == 0
+    # So are four rows for each column.
+    assert share_of_no_class(fitted, rows[:20] + 30) > 0
+    assert share_of_no_class(fitted, rows[:19] + 30) == 0
 
 
 def test_a_sample_has_unlabeled_rows_alone():

@@ -15,8 +15,11 @@ MAX_CHECKED_ROWS = 4_096
 # This share of the rows of known classes has a novelty above 0.95 ...
 _SHARE_OF_KNOWN = 0.05
 # ... and if more than this share of all rows has, some rows are of no class: on tables
-# whose classes all have labels, that is rare (docs/sources.md).
+# whose classes all have labels, that is rare (docs/novelty.md).
 _MAX_SHARE = 0.25
+# Where there are fewer unlabeled rows for each feature, they have shaped the covariance
+# of all rows so much that they look newer than rows held out.
+_MIN_ROWS_PER_FEATURE = 5
 _WARNING = (
     "About {share} of the unlabeled rows resemble none of the classes: label some with "
     "`iclda ask` and {@unknown}."
@@ -26,9 +29,11 @@ _WARNING = (
 def share_of_no_class(classifier: Any, rows: Any) -> float:
     """Return about how many of some unlabeled rows resemble no class; 0 unless clear.
 
-    A classifier without novelty, or with too few labels for it, tells nothing.
+    A classifier without novelty, or with too few labels or rows for it, tells nothing.
     """
-    if not hasattr(classifier, "novelty") or not len(rows):
+    if not hasattr(classifier, "novelty"):
+        return 0.0
+    if len(rows) < max(1, _MIN_ROWS_PER_FEATURE * classifier.n_features_in_):
         return 0.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
