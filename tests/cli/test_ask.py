@@ -283,3 +283,19 @@ def test_a_leak_is_seen_in_the_answers_too(flower_table):
 def hash_of_class(name):
     """A number that gives the class away."""
     return {"iris": 3.5, "lily": 5.25, "rose": 9.125}.get(name)
+
+
+def test_rows_of_none_of_the_classes_are_asked_for_and_left_out(features):
+    call("ask", "x.npy", "--n", 40)
+    none = np.where(features == "rose", "none of these", features)
+    fill(none)
+    code, said, error = call("ask", "x.npy", "--n", 8, "--unknown")
+    assert (code, error) == (0, "")
+    assert "of none of the classes: left out" in said
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    added = frame[frame["label"] == ""]["row"].astype(int)
+    assert (features[added] == "rose").mean() > 0.5
+    assert set(frame["guess"]) <= {"", "iris", "lily"}
+    code, said, _ = call("fit", "x.npy", *LABELS, "--force")
+    assert code == 0
+    assert "rose" not in said
