@@ -1,297 +1,469 @@
-"""Fit rows that lie on a GPU: passes, seconds, speed of memory, memory, agreement.
+"""Seconds of fits to rows on a GPU: the table of docs/performance.md.
 
-By hand, on a machine with an NVIDIA GPU, torch and Triton:
+By hand, on a machine with an NVIDIA GPU and torch; about six minutes:
 
-    python benchmarks/bench_gpu.py --rows 500000000 --features 32 --out results/gpu.json
+    python benchmarks/bench_gpu.py --parts --out results/gpu.json
 
-Without options the rows fill the card.
-
-Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64
-more are labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times
-are medians with the kernels built; "first" is the first fit of the process, which
-builds them unless they are cached. Pin BLAS to one thread (OPENBLAS_NUM_THREADS=1):
-what is left on the CPU is small, and many threads only slow it down.
+Rows are Gaussian classes in float32, made on the card; labeled rows are in memory. Of
+every case it prints the seconds of a fit after a first one, those of the first one, how
+many times as long as EM that is, the rows that get a wrong class, and memory beyond the
+rows. A case ends when its time is up, and the next one begins: the most important come
+first. With ``--parts`` it also prints where the time goes: seconds in some functions,
+with the card synchronized before and after, and what Python spends most time in.
+``--small`` runs the same program on the CPU with small numbers, to test it.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import gc
+import importlib
 import json
-import os
+import pstats
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
 
-from iclda import ImplicitlyConstrainedLDA
-from iclda._core.frame import frame_of
-from iclda._core.labelsums import LinearRule
+import iclda
 from iclda._rows.device import ArrayRows
-from iclda._rows.protocol import Request
 
+# Means of the classes are this times N(0, I).
+SPREAD = 0.3
 # Rows made at a time.
-_STEP = 1 << 22
-_TOL = 1e-5
+STEP = 1 << 20
+# Rows whose predicted class is compared with the true one.
+N_TESTED = 50_000
+# Functions whose seconds ``--parts`` prints: modules and names. Some call others.
+PARTS = [
+    ("iclda._estimators.base", "BaseClassifier._prepare"),
+    ("iclda._rows.device", "ArrayRows.moments"),
+    ("iclda._rows.device", "ArrayRows.label_sums"),
+    ("iclda._rows.device", "ArrayRows.placed_label_sums"),
+    ("iclda._rows.device", "ArrayRows.sample"),
+    ("iclda._estimators.auto", "_inputs_for"),
+    ("iclda._estimators.averaging", "merge_copies"),
+    ("iclda._estimators.averaging", "_find_neighbors"),
+    ("iclda._estimators.averaging", "_fit_members"),
+    ("iclda._estimators.averaging", "anchored_em"),
+    ("iclda._estimators.averaging", "_logistic"),
+    ("iclda._estimators.averaging", "_score_held_out"),
+    ("iclda._estimators.averaging", "summarize_rows"),
+    ("iclda._estimators.averaging", "_HeldOutScores.losses"),
+    ("iclda._estimators.averaging", "_HeldOutScores.scale"),
+    ("iclda._estimators.averaging", "mean_of_rules"),
+    ("iclda._estimators.average", "average_rule"),
+    ("iclda._estimators.average", "gaussians_of_rule"),
+    ("iclda._estimators.average", "estimate_final_error"),
+    ("iclda._estimators.other_rows", "Calibration.of_held_out"),
+    ("iclda._core.solvers.anchored", "_Classes.refit"),
+]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Unlabeled rows on the card, labeled ones in memory."""
+class Case:
+    """A fit of the table.
 
-    rows: torch.Tensor
-    X: np.ndarray
-    y: np.ndarray
+    ``goal`` and ``limit`` are in seconds; the limit holds for all fits of the case.
+    ``small`` are the rows, features, classes and labels of a test.
+    """
 
-    @property
-    def gigabytes(self) -> float:
-        return self.rows.numel() * self.rows.element_size() / 1e9
+    name: str
+    title: str
+    n_rows: int
+    n_features: int
+    n_classes: int
+    n_labels: int
+    make: Callable[[], Any]
+    goal: float | None
+    limit: float
+    small: tuple[int, int, int, int]
 
-
-def make_problem(size: argparse.Namespace) -> Problem:
-    """Classes with unit covariance and means of ``spread`` x N(0, I)."""
-    n_rows = size.rows
-    n_features = size.features
-    n_classes = size.classes
-    n_labeled = size.labels
-    spread = size.spread
-    rng = np.random.default_rng(5)
-    means = spread * rng.standard_normal((n_classes, n_features))
-    y = np.arange(n_labeled) % n_classes
-    X = means[y] + rng.standard_normal((n_labeled, n_features))
-    random = torch.Generator("cuda").manual_seed(5)
-    rows = torch.empty((n_rows, n_features), device="cuda")
-    on_card = torch.asarray(means, dtype=torch.float32, device="cuda")
-    for start in range(0, n_rows, _STEP):
-        part = rows[start : start + _STEP]
-        part.normal_(generator=random)
-        codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
-        # In small blocks, to save memory.
-        for k in range(0, len(part), 1 << 18):
-            part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
-    torch.cuda.synchronize()
-    torch.cuda.empty_cache()
-    return Problem(rows, X.astype(np.float32), y)
+    def sized(self, is_small: bool) -> tuple[int, int, int, int]:
+        if is_small:
+            return self.small
+        return self.n_rows, self.n_features, self.n_classes, self.n_labels
 
 
-def seconds(function: Callable[[], Any], repeats: int) -> list[float]:
-    found = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        function()
-        torch.cuda.synchronize()
-        found.append(time.perf_counter() - begin)
-    return found
+def em(**options: Any) -> Callable[[], Any]:
+    return lambda: iclda.ExpectationMaximizationLDA(**options)
 
 
-def steady(function: Callable[[], Any], repeats: int = 5) -> float:
-    function()
-    return median(seconds(function, repeats))
+def implicit() -> Any:
+    return iclda.ImplicitlyConstrainedLDA(tol=1e-5)
+
+
+CASES = [
+    Case(
+        "em-1000",
+        "EM",
+        *(1_281_167, 768, 1_000, 8_000),
+        em(),
+        None,
+        40,
+        (3_000, 64, 40, 320),
+    ),
+    Case(
+        "auto-1000",
+        "AutoLDA",
+        *(1_281_167, 768, 1_000, 8_000),
+        iclda.AutoLDA,
+        15,
+        100,
+        (3_000, 64, 40, 320),
+    ),
+    Case(
+        "em-100", "EM", *(1_000_000, 384, 100, 800), em(), None, 10, (3_000, 64, 10, 80)
+    ),
+    Case(
+        "average-100",
+        "AverageLDA",
+        *(1_000_000, 384, 100, 800),
+        iclda.AverageLDA,
+        2,
+        25,
+        (3_000, 64, 10, 80),
+    ),
+    Case(
+        "shares-100",
+        'EM, proportions="auto"',
+        *(1_000_000, 384, 100, 800),
+        em(proportions="auto"),
+        3,
+        45,
+        (3_000, 64, 10, 80),
+    ),
+    Case("em-10", "EM", *(1_000_000, 384, 10, 80), em(), None, 10, (3_000, 64, 5, 40)),
+    Case(
+        "auto-10",
+        "AutoLDA",
+        *(1_000_000, 384, 10, 80),
+        iclda.AutoLDA,
+        1,
+        20,
+        (3_000, 64, 5, 40),
+    ),
+    Case(
+        "shares-10",
+        'EM, proportions="auto"',
+        *(1_000_000, 384, 10, 80),
+        em(proportions="auto"),
+        None,
+        20,
+        (3_000, 64, 5, 40),
+    ),
+    Case(
+        "implicit-10-few",
+        "ICLDA",
+        *(1_000_000, 384, 10, 80),
+        implicit,
+        None,
+        40,
+        (3_000, 64, 5, 40),
+    ),
+    Case(
+        "implicit-10",
+        "ICLDA",
+        *(1_000_000, 384, 10, 640),
+        implicit,
+        None,
+        25,
+        (3_000, 64, 5, 160),
+    ),
+    Case(
+        "implicit-2-few",
+        "ICLDA",
+        *(200_000_000, 32, 2, 16),
+        implicit,
+        2,
+        40,
+        (3_000, 32, 2, 16),
+    ),
+    Case(
+        "implicit-2",
+        "ICLDA",
+        *(200_000_000, 32, 2, 64),
+        implicit,
+        None,
+        15,
+        (3_000, 32, 2, 64),
+    ),
+]
+
+
+class TimeIsUp(BaseException):
+    """A case has used all of its time: no handler of errors may stop that."""
 
 
 @contextmanager
-def environment(**settings: str) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(settings)
+def limited(seconds: float) -> Iterator[None]:
+    """Raise ``TimeIsUp`` once the time is up."""
+
+    def stop(*_: Any) -> None:
+        raise TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
-class Stopwatch:
-    """Time spent in each method of ``ArrayRows``, with the GPU synchronized."""
+@dataclass(frozen=True)
+class Data:
+    """Unlabeled rows and their classes on the device, labeled rows in memory."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, list[float]] = {}
+    rows: torch.Tensor
+    classes: torch.Tensor
+    X: np.ndarray
+    y: np.ndarray
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        methods = {
-            name: getattr(ArrayRows, name)
-            for name in ("moments", "label_sums", "sample")
-        }
-        for name, method in methods.items():
-            setattr(ArrayRows, name, self._timed(name, method))
+
+def make_data(
+    n_rows: int, n_features: int, n_classes: int, n_labels: int, device: str
+) -> Data:
+    """Return Gaussian classes with unit covariance."""
+    rng = np.random.default_rng(5)
+    means = SPREAD * rng.standard_normal((n_classes, n_features))
+    y = np.arange(n_labels) % n_classes
+    X = means[y] + rng.standard_normal((n_labels, n_features))
+    random = torch.Generator(device).manual_seed(5)
+    placed_means = torch.asarray(means, dtype=torch.float32, device=device)
+    rows = torch.empty((n_rows, n_features), device=device)
+    classes = torch.randint(n_classes, (n_rows,), device=device, generator=random)
+    for start in range(0, n_rows, STEP):
+        part = rows[start : start + STEP]
+        part.normal_(generator=random)
+        part += placed_means[classes[start : start + STEP]]
+    return Data(rows, classes, X.astype(np.float32), y)
+
+
+def synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    synchronize()
+    begin = time.perf_counter()
+    result = function()
+    synchronize()
+    return time.perf_counter() - begin, result
+
+
+@contextmanager
+def parts_timed(found: dict[str, list[float]]) -> Iterator[None]:
+    """Collect the seconds of every call of the functions in ``PARTS``."""
+    replaced = []
+    for module, path in PARTS:
+        owner = importlib.import_module(module)
+        *holders, name = path.split(".")
+        for holder in holders:
+            owner = getattr(owner, holder, None)
+        # Not every version has all of them.
+        if owner is None or name not in vars(owner):
+            continue
+        original = vars(owner)[name]
+        setattr(owner, name, _timed_part(original, path, found))
+        replaced.append((owner, name, original))
+    try:
+        yield
+    finally:
+        for owner, name, original in replaced:
+            setattr(owner, name, original)
+
+
+def _timed_part(original: Any, path: str, found: dict[str, list[float]]) -> Any:
+    function = original.__func__ if isinstance(original, classmethod) else original
+
+    def part(*args: Any, **options: Any) -> Any:
+        duration, result = timed(lambda: function(*args, **options))
+        found.setdefault(path, []).append(duration)
+        return result
+
+    return classmethod(part) if isinstance(original, classmethod) else part
+
+
+def show_parts(fit: Callable[[], Any]) -> dict[str, list[float]]:
+    """Fit once more, and print where the time goes."""
+    found: dict[str, list[float]] = {}
+    profile = cProfile.Profile()
+    with parts_timed(found):
+        profile.enable()
         try:
-            yield
+            duration, _ = timed(fit)
         finally:
-            for name, method in methods.items():
-                setattr(ArrayRows, name, method)
-
-    def _timed(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*args: Any, **options: Any) -> Any:
-            begin = time.perf_counter()
-            result = method(*args, **options)
-            torch.cuda.synchronize()
-            detail = " + rows near boundaries" if options.get("near") else ""
-            self.seconds.setdefault(name + detail, []).append(
-                time.perf_counter() - begin
-            )
-            return result
-
-        return timed
-
-
-def fit(problem: Problem, rows: Any) -> ImplicitlyConstrainedLDA:
-    model = ImplicitlyConstrainedLDA(tol=_TOL)
-    return model.fit(problem.X, problem.y, X_unlabeled=rows)
-
-
-def time_passes(problem: Problem) -> dict[str, float]:
-    """Seconds of one read of all rows, by what it is for."""
-    n_classes = int(problem.y.max()) + 1
-    n_features = problem.rows.shape[1]
-    rng = np.random.default_rng(6)
-    coef = rng.standard_normal((n_features, n_classes)) / np.sqrt(n_features) * 20
-    intercept = rng.standard_normal(n_classes)
-    frame = frame_of(ArrayRows(problem.rows, Request("X")).sample(4096, 0)[0])
-    rows = ArrayRows(problem.rows, Request("X"))
-    # Computed here, since label sums of two classes use them.
-    rows.moments(frame)
-
-    return {
-        "sum of all numbers (torch)": steady(problem.rows.sum),
-        "X'X in float32 (torch)": steady(lambda: problem.rows.T @ problem.rows),
-        "moments": steady(lambda: ArrayRows(problem.rows, Request("X")).moments(frame)),
-        "soft labels": steady(
-            lambda: rows.label_sums(LinearRule(coef, intercept, True), frame)
-        ),
-        "hard labels": steady(
-            lambda: rows.label_sums(LinearRule(coef, intercept, False), frame)
-        ),
-    }
-
-
-def time_fit(problem: Problem, repeats: int) -> dict[str, Any]:
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    first = seconds(lambda: fit(problem, problem.rows), 1)[0]
-    times = seconds(lambda: fit(problem, problem.rows), repeats)
-    peak = torch.cuda.max_memory_allocated() - before
-    watch = Stopwatch()
-    with watch.running():
-        watched = seconds(lambda: fit(problem, problem.rows), 1)[0]
-    model = fit(problem, problem.rows)
-    on_card = sum(map(sum, watch.seconds.values()))
-    return {
-        "seconds": median(times),
-        "fastest": min(times),
-        "first": first,
-        "passes": model.n_passes_,
-        "gap": model.gap_,
-        "objective": model.objective_,
-        "converged": model.converged_,
-        "gigabytes_per_second": model.n_passes_ * problem.gigabytes / median(times),
-        "memory_beyond_rows_megabytes": peak / 1e6,
-        "seconds_elsewhere": watched - on_card,
-        "reads": {
-            name: [round(t, 4) for t in found] for name, found in watch.seconds.items()
-        },
-    }
-
-
-def compare_with_cpu(problem: Problem, n_rows: int) -> dict[str, Any]:
-    """The same fit of some of the rows on the card and in memory."""
-    rows = problem.rows[:n_rows]
-    on_card = fit(problem, rows)
-    in_memory = fit(problem, rows.cpu().numpy())
-    with environment(ICLDA_FUSED="0"):
-        unfused = fit(problem, rows)
-    found = {}
-    for name, model in {"kernels": on_card, "array functions": unfused}.items():
-        apart = abs(model.objective_ - in_memory.objective_) / abs(in_memory.objective_)
-        scale = np.abs(in_memory.coef_).max()
-        found[name] = {
-            "objective": apart,
-            "coef": float(np.abs(model.coef_ - in_memory.coef_).max() / scale),
-            "passes": model.n_passes_,
-        }
-    labels = on_card.predict(rows).cpu().numpy()
-    found["predictions that differ"] = float(
-        (labels != in_memory.predict(rows.cpu().numpy())).mean()
-    )
-    return {"rows": n_rows, "relative to the fit in memory": found}
-
-
-def machine() -> dict[str, Any]:
-    card = torch.cuda.get_device_properties(0)
-    return {
-        "card": card.name,
-        "memory_gibibytes": round(card.total_memory / 2**30),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-    }
-
-
-def measure(size: argparse.Namespace) -> dict[str, Any]:
-    problem = make_problem(size)
-    found = {**vars(size), "out": str(size.out), "gigabytes": problem.gigabytes}
-    found["fit"] = time_fit(problem, size.repeats)
-    show_fit(found)
-    found["seconds_a_pass"] = time_passes(problem)
-    show_passes(found)
-    if not size.kernels_only:
-        with environment(ICLDA_FUSED="0"):
-            times = seconds(lambda: fit(problem, problem.rows), size.repeats)
-        found["seconds_without_kernels"] = median(times)
-        print(f"    fit without kernels: {median(times):.3f} s", flush=True)
-    found["against the CPU"] = compare_with_cpu(problem, min(size.rows, size.compared))
-    print("    against the CPU:", found["against the CPU"], flush=True)
+            profile.disable()
+    print(f"    parts of a fit of {duration:.2f} s (inclusive):")
+    for path, durations in sorted(found.items(), key=lambda item: -sum(item[1])):
+        print(f"      {sum(durations):8.3f} s {len(durations):5d} x  {path}")
+    print("    functions that take most time themselves:")
+    stats: Any = pstats.Stats(profile)
+    own = sorted(stats.stats.items(), key=lambda item: -item[1][2])
+    for (file, line, name), (_, n_calls, own_time, total, _) in own[:15]:
+        where = f"{Path(file).name}:{line}({name})"
+        print(f"      {own_time:8.3f} s {n_calls:6d} x  {total:8.3f} s in all  {where}")
     return found
 
 
-def show_fit(found: dict[str, Any]) -> None:
-    fitted = found["fit"]
-    print(
-        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, "
-        f"{found['labels']} labels, {found['gigabytes']:.1f} GB: "
-        f"fit {fitted['seconds']:.3f} s ({fitted['passes']} passes, "
-        f"{fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap {fitted['gap']:.1e}, "
-        f"{fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
-        f"first {fitted['first']:.2f} s, "
-        f"{fitted['seconds_elsewhere']:.3f} s of it on the CPU\n"
-        f"    reads: {fitted['reads']}",
-        flush=True,
-    )
+def describe(model: Any, data: Data) -> dict[str, Any]:
+    """Return how good a fit is, and how it ended."""
+    tested = data.rows[:N_TESTED]
+    predicted = torch.as_tensor(np.asarray(model.predict(tested).tolist()))
+    is_wrong = predicted != data.classes[:N_TESTED].cpu()
+    found = {"wrong": float(is_wrong.double().mean())}
+    names = ("n_passes_", "n_iter_", "gap_", "outcome_", "error_", "member_weights_")
+    for name in names:
+        value = getattr(model, name, None)
+        if value is not None:
+            found[name] = value
+    return found
 
 
-def show_passes(found: dict[str, Any]) -> None:
-    for name, duration in found["seconds_a_pass"].items():
-        speed = found["gigabytes"] / duration / 1e3
-        print(f"    {name:28s} {1e3 * duration:7.1f} ms   {speed:.2f} TB/s", flush=True)
+def measure(
+    case: Case, data: Data, fits: int, with_parts: bool, device: str
+) -> dict[str, Any]:
+    """Fit until the time is up; return what was measured."""
+    row: dict[str, Any] = {"case": case.name, "method": case.title}
+    row["goal"] = case.goal
+    row["seconds"] = []
+    before = 0
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+
+    def fit() -> Any:
+        return case.make().fit(data.X, data.y, X_unlabeled=data.rows)
+
+    try:
+        with limited(case.limit):
+            row["first"], model = timed(fit)
+            row |= describe(model, data)
+            for _ in range(fits):
+                row["seconds"].append(timed(fit)[0])
+            if device == "cuda":
+                row["mebibytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
+            if with_parts:
+                row["parts"] = show_parts(fit)
+    except TimeIsUp:
+        row["ended"] = f"time is up after {case.limit:g} s"
+    # A case that fails must not keep the others from being measured.
+    except Exception as error:
+        row["ended"] = f"{type(error).__name__}: {error}"[:500]
+    return row
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """Return the row of the table."""
+    seconds = f"{np.median(row['seconds']):.2f}" if row["seconds"] else "-"
+    cells = [
+        f"{row['rows']:,} x {row['features']}, {row['classes']:,} classes, "
+        f"{row['labels']:,} labels",
+        row["method"],
+        seconds,
+        "-" if row["goal"] is None else f"{row['goal']:g}",
+        f"{row['first']:.2f}" if "first" in row else "-",
+        f"{row['times_em']:.1f}" if "times_em" in row else "-",
+        str(row.get("n_passes_", "-")),
+        f"{100 * row['wrong']:.2f} %" if "wrong" in row else "-",
+        f"{row['mebibytes']:,.0f}" if "mebibytes" in row else "-",
+        " ".join(
+            str(row[name]) for name in ("gap_", "outcome_", "ended") if name in row
+        ),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+HEAD = (
+    "| rows | method | seconds | goal | first fit | times EM | passes | wrong | "
+    "MiB beyond the rows | end |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def compare_with_memory(device: str) -> None:
+    """Print how far fits on the device are from the same ones in memory."""
+    data = make_data(20_000, 128, 10, 80, device)
+    for name in ("AutoLDA", "ExpectationMaximizationLDA"):
+        make = getattr(iclda, name)
+        there = make().fit(data.X, data.y, X_unlabeled=data.rows)
+        here = make().fit(data.X, data.y, X_unlabeled=data.rows.cpu().numpy())
+        scale = np.abs(here.coef_).max()
+        print(
+            f"{name}, 20,000 x 128 on the device and in memory: coefficients differ by "
+            f"{np.abs(there.coef_ - here.coef_).max() / scale:.1e} of the largest",
+            flush=True,
+        )
+
+
+def warm_up(device: str) -> None:
+    """Load the libraries of the device, which takes seconds."""
+    data = make_data(5_000, 64, 10, 80, device)
+    for make in (iclda.AutoLDA, em(), em(proportions="auto"), implicit):
+        make().fit(data.X, data.y, X_unlabeled=data.rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--features", type=int, default=32)
-    parser.add_argument("--classes", type=int, default=2)
-    parser.add_argument("--labels", type=int, default=64)
-    parser.add_argument("--spread", type=float, default=0.3)
-    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
-        "--compared", type=int, default=2_000_000, help="rows fitted in memory too"
+        "--only", action="append", choices=[case.name for case in CASES]
     )
-    parser.add_argument("--kernels-only", action="store_true")
-    parser.add_argument("--out", type=Path)
-    size = parser.parse_args()
-    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (
-        4 * size.features
+    parser.add_argument("--fits", type=int, default=1, help="timed fits of each case")
+    parser.add_argument("--parts", action="store_true", help="where the time goes")
+    parser.add_argument("--small", action="store_true", help="on the CPU, a test")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    options = parser.parse_args()
+    device = "cpu" if options.small else "cuda"
+    if options.small:
+        # As if the CPU were a device on which rows are held.
+        ArrayRows._is_on_cpu = False
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    warm_up(device)
+    where = "CPU" if options.small else torch.cuda.get_device_name(0)
+    print(
+        f"{where}, torch {torch.__version__}, NumPy {np.__version__}, "
+        f"{torch.get_num_threads()} threads; warm after "
+        f"{time.perf_counter() - start:.1f} s\n\n{HEAD}",
+        flush=True,
     )
-    # A fit that did not converge, kernels that did not run.
-    warnings.simplefilter("error")
-    found = {**machine(), **measure(size)}
-    if size.out:
-        size.out.write_text(json.dumps(found, indent=1))
+    rows = []
+    size: tuple[int, ...] = ()
+    em_seconds: dict[tuple[int, ...], float] = {}
+    for case in CASES:
+        if options.only and case.name not in options.only:
+            continue
+        if case.sized(options.small) != size:
+            # The rows of the last case go before the next ones are made.
+            data = None
+            gc.collect()
+            size = case.sized(options.small)
+            data = make_data(*size, device)
+        row = measure(case, data, options.fits, options.parts, device)
+        names = ("rows", "features", "classes", "labels")
+        row |= dict(zip(names, size, strict=True))
+        if row["seconds"]:
+            if case.name.startswith("em-"):
+                em_seconds[size] = float(np.median(row["seconds"]))
+            if size in em_seconds:
+                row["times_em"] = float(np.median(row["seconds"])) / em_seconds[size]
+        rows.append(row)
+        print(line_of(row), flush=True)
+        if options.out:
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps(rows, indent=1, default=str))
+    if not options.only:
+        compare_with_memory(device)
+    print(f"{time.perf_counter() - start:.0f} s in all")
 
 
 if __name__ == "__main__":

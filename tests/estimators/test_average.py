@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
-from iclda._core.solvers.anchored import labeled_rule, refit
+from iclda._core.rows import Memory
+from iclda._core.solvers.anchored import Course, rule_at, starting_rules
 from iclda._estimators import averaging
 from iclda._rows.memory import MemoryRows
 from tests.helpers.changes import assert_same_fit
@@ -129,6 +130,30 @@ def test_all_unlabeled_rows_are_read_as_often_as_it_says(monkeypatch):
     assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [5, 64])
+@pytest.mark.parametrize("priors", [None, "given"])
+def test_members_are_fitted_on_the_device_of_the_rows(n_classes, n_features, priors):
+    strict = pytest.importorskip("array_api_strict")
+    rows, labels, _ = clusters(
+        n_classes=n_classes, n_labels=4, n_features=n_features, separation=0.7
+    )
+    if priors is not None:
+        priors = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
+    is_labeled = labels >= 0
+    unlabeled = rows[~is_labeled]
+    # This device counts as a fast one: see ``ArrayRows.held_at``.
+    placed = strict.asarray(unlabeled, device=strict.Device("device1"))
+    known = rows[is_labeled], labels[is_labeled]
+    fitted = AverageLDA(priors=priors).fit(*known, X_unlabeled=placed)
+    in_memory = AverageLDA(priors=priors).fit(*known, X_unlabeled=unlabeled)
+    assert_same_fit(fitted, in_memory, 1e-7)
+    assert_allclose(
+        fitted.held_out_probabilities_, in_memory.held_out_probabilities_, atol=1e-7
+    )
+    assert fitted.error_ == pytest.approx(in_memory.error_)
+
+
 def test_without_unlabeled_rows_it_is_supervised_lda():
     sample = draw_sample(4)
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
@@ -158,9 +183,10 @@ def test_with_many_features_labels_spread_to_neighbors():
     problem = replace(problem_of(sample, shrinkage=0.1), has_network_features=True)
     labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
     every = problem.frame.apply(rows)
-    nearest = labeled_rule(problem, 0.1).scores(every).argmax(axis=0)
     start = averaging._find_neighbors(problem, labeled).spread(sample.y, 2)
-    spread = refit(problem, *start, 0.1).scores(every).argmax(axis=0)
+    rules = starting_rules(problem, [Course((0.1,)), Course((0.1,), start=start)])
+    nearest = rule_at(rules, 0, Memory()).scores(every).argmax(axis=0)
+    spread = rule_at(rules, 1, Memory()).scores(every).argmax(axis=0)
     assert np.mean(nearest == true) < 0.8
     assert np.mean(spread == true) > 0.95
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import LinearRule
+from iclda._core.labelsums import LinearRule, StackedRules
 from iclda._rows.kinds import in_memory
 from iclda._rows.memory import MemoryRows
 from tests.helpers.changes import assert_same_fit
@@ -32,6 +32,9 @@ RULES = {
     for K in (2, 4)
     for kind in ("soft", "hard")
 }
+RULES["stacked"] = StackedRules(
+    RNG.standard_normal((3, N_FEATURES, 2)), RNG.standard_normal((3, 2))
+)
 PRECISION = {"float32": np.float32, "float64": np.float64}
 
 every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)

@@ -20,7 +20,7 @@ from iclda import (
     SupervisedLDA,
 )
 from iclda._core.frame import Frame, frame_of
-from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._core.labelsums import GivenLabels, LinearRule, StackedRules
 from iclda._core.rows import near_boundary
 from iclda._core.solvers import on_device as on_device_module
 from iclda._core.solvers.attainable import SoftLabels
@@ -55,6 +55,9 @@ RULES = {
     ),
     "codes": GivenLabels(RNG.integers(4, size=len(X)), 4),
     "shares": GivenLabels(RNG.dirichlet(np.ones(4), size=len(X)), 4),
+    "stacked": StackedRules(
+        RNG.standard_normal((3, 3, 2)), RNG.standard_normal((3, 2))
+    ),
 }
 LARGE = draw_sample(3, n_features=4, n_labeled=40, n_unlabeled=25_000, separation=1.0)
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import LinearRule
+from iclda._core.labelsums import LinearRule, StackedRules
 from iclda._rows import fused
 from iclda._rows.memory import MemoryRows
 from tests.helpers.problems import draw_sample, near_all
@@ -134,6 +134,24 @@ def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
     for options in ({}, near_all(rule)):
         found = rows.label_sums(rule, FRAME, **options)
         assert_equal_sums(found, expected.label_sums(rule, FRAME, **options))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_several_rules_are_summed_one_by_one_where_that_kernel_is_as_fast_as_memory(
+    kernels, n_classes, monkeypatch
+):
+    rules = StackedRules(
+        RNG.standard_normal((3, 5, n_classes)), RNG.standard_normal((3, n_classes))
+    )
+    rows = array_rows(torch.asarray(X))
+    monkeypatch.setattr(type(rows), "held_at", rows.place)
+    found = rows.placed_label_sums(rules, FRAME)
+    expected = MemoryRows(X).placed_label_sums(rules, FRAME)
+    for ours, in_memory in zip(found, expected, strict=True):
+        assert_allclose(ours, in_memory, rtol=1e-6, atol=1e-6 * np.abs(in_memory).max())
+    if kernels is not None:
+        assert kernels.two_classes.n_calls == (3 if n_classes == 2 else 0)
+        assert kernels.many_classes.n_calls == 0
 
 
 def test_moments_by_kernels_are_those_of_double_precision(kernels):

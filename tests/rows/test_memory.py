@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import GivenLabels, LinearRule, soften
+from iclda._core.labelsums import GivenLabels, LinearRule, StackedRules, soften
 from iclda._core.rows import Near
 from iclda._rows.chained import ChainedRows
 from iclda._rows.memory import MemoryRows
@@ -24,6 +24,9 @@ RULES = {
     "soft": LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), True),
     "codes": GivenLabels(RNG.integers(4, size=len(X)), 4),
     "shares": GivenLabels(RNG.dirichlet(np.ones(4), size=len(X)), 4),
+    "stacked": StackedRules(
+        RNG.standard_normal((3, 3, 2)), RNG.standard_normal((3, 2))
+    ),
 }
 
 
@@ -39,6 +42,21 @@ def test_tile_size_changes_nothing_beyond_rounding(tile_rows, is_member):
         np.testing.assert_allclose(
             found, whole.responsibilities(rule, FRAME), rtol=1e-12
         )
+
+
+# The frame of rows that far from zero is not folded into the rules.
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_sums_of_stacked_rules_are_those_of_each_rule(offset):
+    frame = replace(FRAME, origin=FRAME.origin + offset)
+    rows = MemoryRows(X + offset, WEIGHTS, IS_MEMBER)
+    rules = RULES["stacked"]
+    found = rows.label_sums(rules, frame)
+    for i in range(3):
+        rule = LinearRule(rules.coef[i], rules.intercept[i], is_soft=True)
+        alone = rows.label_sums(rule, frame)
+        own = slice(2 * i, 2 * i + 2)
+        np.testing.assert_allclose(found.counts[own], alone.counts, rtol=1e-9)
+        np.testing.assert_allclose(found.sums[own], alone.sums, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -9,6 +9,7 @@ from a sample before any sum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -87,9 +88,16 @@ def mean_variance_in_frame(
 
     ``n_constant`` further features do not vary.
     """
-    variances = np.maximum(np.diag(covariance), 0)
-    deviations = np.sqrt(variances) * frame.scale
+    return np.asarray(mean_variances(np.diag(covariance), frame.scale, n_constant, np))
+
+
+def mean_variances(variances: Any, scale: Any, n_constant: int, xp: Any) -> Any:
+    """Return the mean of the variances (..., d) in the frame unit of each feature.
+
+    ``scale`` (d,) and the variances are arrays of the library ``xp``.
+    """
+    deviations = xp.sqrt(xp.clip(variances, 0, None)) * scale
     # Divide before squaring: squares in the user's units may overflow, ratios do not.
-    ratios = deviations[:, None] / frame.scale
-    total = (ratios**2).sum(axis=0)
-    return np.asarray(total / (len(deviations) + n_constant))
+    ratios = deviations[..., :, None] / scale
+    total = xp.sum(ratios**2, axis=-2)
+    return total / (variances.shape[-1] + n_constant)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -155,6 +156,50 @@ class LinearRule:
 
 
 @dataclass(frozen=True)
+class StackedRules:
+    """Several soft linear rules, whose sums are formed in one pass.
+
+    Its classes are those of the first rule, then those of the second, and so on: every
+    row has the share 1 in the classes of each.
+
+    Attributes
+    ----------
+    coef : (M, d, K) array
+    intercept : (M, K) array
+        Both are arrays of NumPy, or of the device of the rows.
+    """
+
+    coef: Any
+    intercept: Any
+
+    @property
+    def n_classes(self) -> int:
+        n_rules, n_classes = self.intercept.shape
+        return int(n_rules * n_classes)
+
+    @cached_property
+    def _flat(self) -> tuple[Array, Array]:
+        """Coefficients (d, M K) and intercepts (M K,) of all classes, in memory."""
+        coef = np.concatenate(list(self.coef), axis=1)
+        return coef, np.ravel(self.intercept)
+
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
+        flat_scores = _linear(rows, *self._flat)
+        scores = flat_scores.reshape(*self.intercept.shape, -1)
+        shares, _ = label(scores, is_soft=True, out=scores)
+        return shares.reshape(flat_scores.shape), None
+
+    def folded(self, frame: Frame) -> StackedRules:
+        """Return the equivalent rules for rows in the user's units."""
+        coef = self.coef / frame.scale[:, None]
+        return StackedRules(coef, self.intercept - frame.origin @ coef)
+
+    def moved(self, offset: Array) -> StackedRules:
+        """Return the equivalent rules for rows from which an offset was subtracted."""
+        return replace(self, intercept=self.intercept + offset @ self.coef)
+
+
+@dataclass(frozen=True)
 class LexicographicRule:
     """Label rows by the largest first score, and ties by softmax of the second ones.
 
@@ -296,6 +341,8 @@ def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     Return the rule, and whether it is in the user's units now. Ties are as wide as
     rounding.
     """
+    if isinstance(rule, StackedRules) and frame.is_foldable:
+        return rule.folded(frame), True
     if not isinstance(rule, LinearRule):
         return rule, False
     if not frame.is_foldable:

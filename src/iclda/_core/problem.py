@@ -56,7 +56,9 @@ from .likelihood import (
 from .moments import Factor, Moments, Whitening, factor, whiten
 from .rows import Rows
 
-# With more classes than this, labels are sparse and the rounds of a fit are limited.
+# With more classes than this, labels are sparse ...
+_FEW_CLASSES = 32
+# ... and with more than this, the rounds of a fit are limited.
 _MANY_CLASSES = 1_000
 # Rows times classes times rounds of a fit with many classes, which take some minutes
 # ...
@@ -152,7 +154,7 @@ def summarize_rows(
     u: Array, codes: AnyArray, weights: Array, n_classes: int
 ) -> LabeledSummary:
     """Summarize labeled rows in frame coordinates."""
-    if n_classes > _MANY_CLASSES:
+    if n_classes > _FEW_CLASSES:
         # Almost all entries of a dense matrix would be 0.
         positions = (codes, np.arange(len(u)))
         shares = csr_array((weights, positions), shape=(n_classes, len(u)))

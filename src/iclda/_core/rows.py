@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from . import AnyArray, Array
 from .frame import Frame
-from .labelsums import LabelSums, LinearRule, Rule, soften
+from .labelsums import LabelSums, LinearRule, Rule, StackedRules, label, soften
 from .moments import Moments
 
 # A share within this distance of 1 is a hard label.
@@ -30,6 +30,29 @@ _MANY_CLASSES = 1_000
 _LARGE_BOUNDARY_SHARE = 0.05
 # A row is near a class that has this share of what its best class leaves to the others.
 _FAINT_SHARE = 1e-3
+
+
+class Memory:
+    """Main memory as the place of a computation: see ``Place`` of the backends."""
+
+    xp: ClassVar[Any] = np
+
+    def put(self, array: Any) -> Array:
+        return np.asarray(array, dtype=np.float64)
+
+    def put_as_is(self, array: AnyArray) -> AnyArray:
+        return array
+
+    def fetch(self, array: Any) -> AnyArray:
+        return np.asarray(array)
+
+    def label(self, scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
+        return label(scores, is_soft=is_soft)
+
+
+def place_of_rows(rows: Rows) -> Any:
+    """Return the ``Place`` where arrays that belong to rows are computed with."""
+    return Memory() if rows.held_at is None else rows.held_at
 
 
 class Rows(Protocol):
@@ -69,6 +92,9 @@ class Rows(Protocol):
         With ``centers`` also the scatter about them; with ``near``, for a linear rule,
         also rows near class boundaries.
         """
+
+    def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
+        """Return class weights and class sums under several rules, at ``held_at``."""
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         """Return at most ``n`` rows in the user's units, and their weights.

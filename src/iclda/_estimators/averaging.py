@@ -19,24 +19,27 @@ square 1 over all rows and classes.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse
-from scipy.special import logsumexp, softmax
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
 
 from .._core import AnyArray, Array
 from .._core.frame import mean_variance_in_frame
-from .._core.labelsums import LinearRule
+from .._core.labelsums import LinearRule, StackedRules
+from .._core.logistic import fit_logistic
 from .._core.problem import LabeledRows, Problem, summarize_rows
+from .._core.rows import Memory, place_of_rows
 from .._core.solvers.anchored import (
+    Course,
     anchored_em,
+    concat_rules,
     mean_of_rules,
     of_unit_spread,
-    refit,
 )
 from .._error_estimate import row_losses
 from .._held_out import (
@@ -45,9 +48,11 @@ from .._held_out import (
     merge_copies,
     predict_held_out,
     ranked_folds,
+    splits_of,
 )
 from .._messages import FitError
-from .._rows.memory import MemoryRows
+from .._rows import unreported
+from .._rows.dispatch import held_rows
 
 # Rounds of EM: after these, further rounds change few labels.
 _N_ROUNDS = 20
@@ -64,6 +69,8 @@ _MAX_LABELED_ROWS = 10_000
 _LOGISTIC_WORK = 5e10
 _MIN_LOGISTIC_ROUNDS = 10
 _MAX_LOGISTIC_ROUNDS = 100
+# Its rounds end when no entry of the gradient is above this.
+_LOGISTIC_TOL = 1e-3
 
 # Labels are spread on a graph in which every row is joined to this many neighbors.
 _N_NEIGHBORS = 9
@@ -159,19 +166,20 @@ def average_rule(
     neighbors = _find_neighbors(problem, labeled)
 
     # 2. Fit the members to all labels.
-    spread_sums = None
+    names = _members(problem, with_shares)
+    start = None
     if neighbors is not None:
-        spread_sums = neighbors.spread(labeled[1], problem.n_classes)
-    rules = _fit_members(problem, labeled, spread_sums, with_shares)
+        start = neighbors.spread(labeled[1], problem.n_classes)
+    rules = _fit_members(problem, names, labeled, start)
 
     # 3. Weigh them by their errors on held-out labels, if there are any.
-    member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
+    member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in names])
     scale = _UNTESTED_SCALE
     held_out = None
     of_distinct = np.full((len(labeled[0]), problem.n_classes), np.nan)
     folds = _folds(problem, labeled)
     if (folds != NO_FOLD).any():
-        tested = _score_held_out(problem, labeled, neighbors, folds, with_shares)
+        tested = _score_held_out(problem, names, labeled, neighbors, folds)
         member_weights = tested.member_weights()
         scale = tested.scale(member_weights)
         held_out = tested.losses()
@@ -180,12 +188,13 @@ def average_rule(
     held_out_probabilities[kept] = of_distinct[distinct.positions]
 
     # 4. Average their scores.
-    rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
+    place = place_of_rows(problem.unlabeled)
+    rule = mean_of_rules(rules, member_weights, problem.moments, place)
     shares = (member_weights / member_weights.sum()).tolist()
     return AverageRule(
         rule=LinearRule(scale * rule.coef, scale * rule.intercept, is_soft=True),
-        member_weights=dict(zip(rules, shares, strict=True)),
-        n_passes=sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
+        member_weights=dict(zip(names, shares, strict=True)),
+        n_passes=max(len(_shrinkage_path(name, problem.shrinkage)) for name in names),
         held_out=held_out,
         held_out_probabilities=held_out_probabilities,
     )
@@ -235,38 +244,42 @@ def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
     return path + (shrinkage,) * _N_LAST_ROUNDS
 
 
+def _members(problem: Problem, with_shares: bool) -> list[str]:
+    """Return the names of the members."""
+    names = ["em", "annealed"]
+    if problem.proportions is None and with_shares:
+        names.append("labeled shares")
+    return [*names, "logistic"]
+
+
 def _fit_members(
     problem: Problem,
+    names: Sequence[str],
     labeled: Labeled,
-    spread_sums: tuple[Array, Array] | None,
-    with_shares: bool,
-) -> dict[str, LinearRule]:
+    start: tuple[Any, Any] | None,
+) -> StackedRules:
     """Return the scores of the members, in frame coordinates.
 
-    ``spread_sums`` are class weights and sums of unlabeled rows, from which all kinds
-    of EM but the annealed one start; without them, they start from the labeled rows.
+    ``start`` are class weights and sums of unlabeled rows, from which all kinds of EM
+    but the annealed one start; without them, they start from the labeled rows.
     """
-    known = problem.proportions
-    shrinkage = problem.shrinkage
-    start = None
-    if spread_sums is not None:
-        start = refit(problem, *spread_sums, shrinkage)
-
-    # The shares of the classes that each kind of EM approaches; None leaves them free.
-    proportions_by_member = {"em": known, "annealed": known}
-    if known is None and with_shares:
-        # One row more in every class: shares of few labels are uncertain.
-        counts = problem.labeled.counts + 1
-        shares = counts / counts.sum()
-        proportions_by_member["labeled shares"] = np.column_stack([shares, shares])
-    rules = {}
-    for name, proportions in proportions_by_member.items():
-        path = _shrinkage_path(name, shrinkage)
+    courses = []
+    for name in names:
+        path = _shrinkage_path(name, problem.shrinkage)
         if name == "annealed":
-            rules[name] = anchored_em(problem, path, proportions, is_anchored=False)
-        else:
-            rules[name] = anchored_em(problem, path, proportions, start=start)
-    return {**rules, "logistic": _logistic(problem, *labeled)}
+            courses.append(Course(path, problem.proportions, is_anchored=False))
+        elif name == "labeled shares":
+            # One row more in every class: shares of few labels are uncertain.
+            counts = problem.labeled.counts + 1
+            shares = counts / counts.sum()
+            bounds = np.column_stack([shares, shares])
+            courses.append(Course(path, bounds, start=start))
+        elif name == "em":
+            courses.append(Course(path, problem.proportions, start=start))
+    xp = place_of_rows(problem.unlabeled).xp
+    return concat_rules(
+        [anchored_em(problem, courses), _logistic(problem, *labeled)], xp
+    )
 
 
 @dataclass(frozen=True)
@@ -275,28 +288,33 @@ class _Neighbors:
 
     Attributes
     ----------
-    links : sparse array of shape (n_distinct, n_distinct)
+    links : array of shape (n_distinct, n_distinct)
         Links of distinct rows to their nearest ones; each link is divided by the roots
-        of the numbers of links to its two rows.
+        of the numbers of links to its two rows. In memory it is sparse.
     indices : ndarray of shape (n_rows,)
         Index of every row among the distinct ones.
-    rows, weights : ndarray
+    rows, weights : array
         All rows in frame coordinates, labeled ones first, and their weights.
+    place : Place
+        Where links, rows and weights are.
     """
 
-    links: scipy.sparse.csr_array
+    links: Any
     indices: AnyArray
-    rows: Array
-    weights: Array
+    rows: Any
+    weights: Any
+    place: Any
 
-    def spread(self, codes: AnyArray, n_classes: int) -> tuple[Array, Array]:
+    def spread(self, codes: AnyArray, n_classes: int) -> tuple[Any, Any]:
         """Spread labels to neighbors; return class weights and sums of other rows.
 
         ``codes`` are those of the labeled rows, or -1 where a label is not to be used.
         """
+        xp = self.place.xp
         labeled = np.flatnonzero(codes >= 0)
-        given = np.zeros((self.links.shape[0], n_classes))
-        given[self.indices[labeled], codes[labeled]] = 1.0
+        one_hot = np.zeros((self.links.shape[0], n_classes))
+        one_hot[self.indices[labeled], codes[labeled]] = 1.0
+        given = self.place.put(one_hot)
         shares = given
         for _ in range(_N_SPREADING_ROUNDS):
             from_neighbors = self.links @ shares
@@ -307,11 +325,14 @@ class _Neighbors:
 
         # What has spread to the other rows are shares of classes once it adds up to 1.
         # A row that no label has reached has no class, and adds nothing to the sums.
-        others = np.delete(np.arange(len(self.rows)), labeled)
-        shares = shares[self.indices[others]]
-        totals = shares.sum(axis=1, keepdims=True)
-        shares *= self.weights[others, None] / np.where(totals > 0, totals, 1.0)
-        return shares.sum(axis=0), shares.T @ self.rows[others]
+        others = np.delete(np.arange(len(self.indices)), labeled)
+        shares = xp.take(shares, self.place.put_as_is(self.indices[others]), axis=0)
+        placed_others = self.place.put_as_is(others)
+        weights = xp.take(self.weights, placed_others, axis=0)
+        totals = xp.sum(shares, axis=1)
+        shares = shares * (weights / xp.clip(totals, _TINY, None))[:, None]
+        rows = xp.take(self.rows, placed_others, axis=0)
+        return xp.sum(shares, axis=0), shares.T @ rows
 
 
 def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
@@ -330,26 +351,48 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     distinct, indices = np.unique(every, axis=0, return_inverse=True)
     if len(distinct) < 2:
         return None
-    links = kneighbors_graph(distinct, min(_N_NEIGHBORS, len(distinct) - 1))
-    # A row that is a neighbor of many rows counts less for each of them, as in the
-    # LabelSpreading of scikit-learn.
-    n_links_to = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
-    scale = scipy.sparse.diags_array(1 / np.sqrt(n_links_to))
+    place = place_of_rows(problem.unlabeled)
+    n_neighbors = min(_N_NEIGHBORS, len(distinct) - 1)
     return _Neighbors(
-        links=scipy.sparse.csr_array(scale @ links @ scale),
+        links=_links(distinct, n_neighbors, place),
         # NumPy 2.0 returns a column of indices.
         indices=indices.ravel(),
-        rows=np.concatenate([rows, problem.frame.apply(sample)]),
-        weights=np.concatenate([weights, sample_weights]),
+        rows=place.put(np.concatenate([rows, problem.frame.apply(sample)])),
+        weights=place.put(np.concatenate([weights, sample_weights])),
+        place=place,
     )
+
+
+def _links(rows: Array, n_neighbors: int, place: Any) -> Any:
+    """Return the links (n, n) of distinct rows to their nearest ones.
+
+    A row that is a neighbor of many rows counts less for each of them, as in the
+    LabelSpreading of scikit-learn.
+    """
+    if isinstance(place, Memory):
+        links = kneighbors_graph(rows, n_neighbors)
+        n_links_to = np.asarray(links.sum(axis=0)).ravel()
+        scale = scipy.sparse.diags_array(1 / np.sqrt(np.maximum(n_links_to, 1.0)))
+        return scipy.sparse.csr_array(scale @ links @ scale)
+
+    # A device multiplies full matrices faster than it looks up what is in them.
+    xp = place.xp
+    placed = place.put(rows - rows.mean(axis=0))
+    # Squared distances, less a constant for each row. Nearest of all is the row itself.
+    distances = xp.sum(placed**2, axis=1) - 2 * xp.matmul(placed, placed.T)
+    farthest = xp.sort(distances, axis=1)[:, n_neighbors]
+    is_near = xp.astype(distances <= farthest[:, None], place.dtype)
+    full_links = is_near - xp.eye(len(rows), dtype=place.dtype, device=place.device)
+    roots = xp.sqrt(xp.clip(xp.sum(full_links, axis=0), 1.0, None))
+    return full_links / roots / roots[:, None]
 
 
 def _logistic(
     problem: Problem, rows: Array, codes: AnyArray, weights: Array
-) -> LinearRule:
+) -> StackedRules:
     """Fit logistic regression to the labeled rows, in units of mean variance 1.
 
-    Its scores are returned in frame coordinates.
+    Its scores are returned in frame coordinates, as a stack of one rule.
     """
     moments = problem.moments
     variance = mean_variance_in_frame(
@@ -361,23 +404,24 @@ def _logistic(
     work_per_round = len(rows) * rows.shape[1] * problem.n_classes
     n_affordable = _LOGISTIC_WORK / max(1, work_per_round)
     n_rounds = int(np.clip(n_affordable, _MIN_LOGISTIC_ROUNDS, _MAX_LOGISTIC_ROUNDS))
-    model = LogisticRegression(tol=1e-3, max_iter=n_rounds)
-    with warnings.catch_warnings():
-        # It would warn of many classes of one row each, and of too few rounds.
-        warnings.simplefilter("ignore")
-        model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
-
-    coef = model.coef_.T / unit[:, None]
-    intercept = model.intercept_
-    if len(model.classes_) == 2:
-        # The log odds of the second class become scores of both.
-        coef = coef * [-0.5, 0.5]
-        intercept = intercept * [-0.5, 0.5]
+    place = place_of_rows(problem.unlabeled)
+    coef, intercept = fit_logistic(
+        place.put((rows - moments.mean) / unit),
+        codes,
+        weights,
+        problem.n_classes,
+        place,
+        tol=_LOGISTIC_TOL,
+        max_rounds=n_rounds,
+    )
+    coef = coef / place.put(unit)[:, None]
     if problem.log_priors is not None:
         # The priors take the place of the shares of the classes among the labels.
         counts = problem.labeled.counts
-        intercept = intercept + problem.log_priors - np.log(counts / counts.sum())
-    return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
+        change = problem.log_priors - np.log(counts / counts.sum())
+        intercept = intercept + place.put(change)
+    intercept = intercept - place.put(moments.mean) @ coef
+    return StackedRules(coef[None, ...], intercept[None, :])
 
 
 def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
@@ -397,35 +441,39 @@ class _HeldOutScores:
 
     Attributes
     ----------
-    scores : ndarray of shape (n_members, n_rows, n_classes)
-        Scores of unit spread.
+    scores : array of shape (n_members, n_classes, n_rows)
+        Scores of unit spread, at ``place``.
     codes, weights, folds : ndarray of shape (n_rows,)
         Class, weight and fold of every row.
     n_unlabeled : int
         Number of unlabeled rows that the fits read.
+    place : Place
     """
 
-    scores: Array
+    scores: Any
     codes: AnyArray
     weights: Array
     folds: AnyArray
     n_unlabeled: int
+    place: Any
 
     def member_weights(self) -> Array:
         """Return weights of the members, which fall with their errors."""
         n_tested = float(self.weights.sum())
-        is_wrong = self.scores.argmax(axis=2) != self.codes
-        errors = is_wrong @ self.weights / n_tested
+        best = self.place.fetch(self.place.xp.argmax(self.scores, axis=1))
+        errors = (best != self.codes) @ self.weights / n_tested
         # Errors on few rows are uncertain: the weights then differ less.
         sharpness = _WEIGHT_SHARPNESS * n_tested / (n_tested + _CAUTIOUS_TESTED_ROWS)
         return np.asarray(np.exp(-sharpness * errors))
 
-    def averaged(self, member_weights: Array) -> Array:
+    def averaged(self, member_weights: Array) -> Any:
         """Average the scores of the members, and scale them to unit spread."""
-        scores = np.tensordot(member_weights / member_weights.sum(), self.scores, 1)
-        squares = (scores**2).mean(axis=1)
+        xp = self.place.xp
+        shares = self.place.put(member_weights / member_weights.sum())
+        scores = xp.tensordot(shares, self.scores, axes=1)
+        squares = self.place.fetch(xp.mean(scores**2, axis=0))
         size = np.sqrt(self.weights @ squares / self.weights.sum())
-        return np.asarray(scores / max(float(size), _TINY))
+        return scores / max(float(size), _TINY)
 
     def scale(self, member_weights: Array) -> float:
         """Return the factor by which averaged scores predict these rows best.
@@ -433,14 +481,19 @@ class _HeldOutScores:
         Scores times the factor are log odds: it maximizes their likelihood, with a
         prior that keeps it near that of untested averages.
         """
+        xp = self.place.xp
         scores = self.averaged(member_weights)
-        own_scores = scores[np.arange(len(self.codes)), self.codes]
+        # How far every class is ahead of the row's own one.
+        is_own = self.codes == np.arange(scores.shape[0])[:, None]
+        own_scores = xp.sum(self.place.put(is_own) * scores, axis=0)
+        leads = scores - own_scores
+        weights = self.place.put(self.weights)
 
         def loss(log_factor: float) -> float:
-            factor = np.exp(log_factor)
-            log_losses = logsumexp(factor * scores, axis=1) - factor * own_scores
+            factor = float(np.exp(log_factor))
+            _, log_losses = self.place.label(factor * leads, is_soft=True)
             prior_loss = (log_factor - np.log(_UNTESTED_SCALE)) ** 2
-            return float(self.weights @ log_losses + _SCALE_PRIOR_ROWS * prior_loss)
+            return float(weights @ log_losses) + _SCALE_PRIOR_ROWS * prior_loss
 
         best = scipy.optimize.minimize_scalar(
             loss, bounds=_LOG_SCALE_BOUNDS, method="bounded"
@@ -458,7 +511,9 @@ class _HeldOutScores:
             others = self._rows(train)
             member_weights = others.member_weights()
             scores = others.scale(member_weights) * self.averaged(member_weights)
-            return np.asarray(softmax(scores[test], axis=1))
+            tested = self.place.xp.take(scores, self.place.put_as_is(test), axis=1)
+            shares, _ = self.place.label(tested, is_soft=True)
+            return self.place.fetch(shares).T
 
         probabilities = predict_held_out(predict, self.folds)
         # No fit can fail, because the members are not fitted here.
@@ -469,21 +524,21 @@ class _HeldOutScores:
 
     def _rows(self, rows: AnyArray) -> _HeldOutScores:
         """Return the scores of some of the rows."""
-        return _HeldOutScores(
-            self.scores[:, rows],
-            self.codes[rows],
-            self.weights[rows],
-            self.folds[rows],
-            self.n_unlabeled,
+        return replace(
+            self,
+            scores=self.place.xp.take(self.scores, self.place.put_as_is(rows), axis=2),
+            codes=self.codes[rows],
+            weights=self.weights[rows],
+            folds=self.folds[rows],
         )
 
 
 def _score_held_out(
     problem: Problem,
+    names: Sequence[str],
     labeled: Labeled,
     neighbors: _Neighbors | None,
     folds: AnyArray,
-    with_shares: bool,
 ) -> _HeldOutScores:
     """Fit the members without the labels of each fold, and score its rows.
 
@@ -493,42 +548,47 @@ def _score_held_out(
     n_affordable = _SAMPLE_WORK / (rows.shape[1] * problem.n_classes)
     n_sample = int(np.clip(n_affordable, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
+    place = place_of_rows(problem.unlabeled)
+    xp = place.xp
 
-    def scores_of_members(train: AnyArray, test: AnyArray) -> Array:
-        """Return the scores (rows to test, members, classes) of one fold."""
-        # The rows of the fold lose their labels, and join the unlabeled rows.
-        known = rows[train], codes[train], weights[train]
-        unlabeled = MemoryRows(
-            np.concatenate([sample, problem.frame.restore(rows[test])]),
-            np.concatenate([sample_weights, weights[test]]),
-        )
-        reduced = replace(
-            problem,
-            labeled=summarize_rows(*known, problem.n_classes),
-            unlabeled=unlabeled,
-            unlabeled_moments=None,
-        )
-        spread_sums = None
-        if neighbors is not None:
-            known_codes = codes.copy()
-            known_codes[test] = -1
-            spread_sums = neighbors.spread(known_codes, problem.n_classes)
-        rules = _fit_members(reduced, known, spread_sums, with_shares)
-        scores_by_member = []
-        for rule in rules.values():
-            scaled = of_unit_spread(rule, reduced.moments)
-            scores_by_member.append(scaled.scores(rows[test]).T)
-        return np.stack(scores_by_member, axis=1)
+    scores = []
+    splits = splits_of(folds)
+    # The fit to all rows repeats what matters of the warnings.
+    with warnings.catch_warnings(), unreported():
+        warnings.simplefilter("ignore")
+        for train, test in splits:
+            # The rows of the fold lose their labels, and join the unlabeled rows.
+            known = rows[train], codes[train], weights[train]
+            unlabeled = held_rows(
+                np.concatenate([sample, problem.frame.restore(rows[test])]),
+                np.concatenate([sample_weights, weights[test]]),
+                problem.unlabeled.held_at,
+            )
+            reduced = replace(
+                problem,
+                labeled=summarize_rows(*known, problem.n_classes),
+                unlabeled=unlabeled,
+                unlabeled_moments=None,
+            )
+            start = None
+            if neighbors is not None:
+                known_codes = codes.copy()
+                known_codes[test] = -1
+                start = neighbors.spread(known_codes, problem.n_classes)
+            rules = _fit_members(reduced, names, known, start)
+            unit_rules = of_unit_spread(rules, reduced.moments, place)
+            transposed = xp.matrix_transpose(unit_rules.coef)
+            scores_of_fold = xp.matmul(transposed, place.put(rows[test]).T)
+            scores.append(scores_of_fold + unit_rules.intercept[..., None])
 
-    scores = predict_held_out(scores_of_members, folds)
-    if isinstance(scores, FitError):
-        raise scores
+    # Scores come fold by fold: put them into the order of the rows.
+    order = np.argsort(np.concatenate([split.test for split in splits]))
     is_tested = folds != NO_FOLD
     return _HeldOutScores(
-        # The folds were joined along the rows: now members come first.
-        scores=np.ascontiguousarray(scores.swapaxes(0, 1)),
+        scores=xp.take(xp.concat(scores, axis=2), place.put_as_is(order), axis=2),
         codes=codes[is_tested],
         weights=weights[is_tested],
         folds=folds[is_tested],
         n_unlabeled=len(sample),
+        place=place,
     )

@@ -10,7 +10,13 @@ import numpy as np
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
+from .._core.labelsums import (
+    LabelSums,
+    Rule,
+    StackedRules,
+    no_label_sums,
+    scaled,
+)
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, Rows
 from .progress import report_as
@@ -60,6 +66,13 @@ class ChainedRows:
         of_no_rows = no_label_sums(rule.n_classes, self.n_features)
         total = sum(parts, of_no_rows)
         return scaled(total, self._factor)
+
+    def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
+        if len(self._parts) != 1:
+            sums = self.label_sums(rules, frame)
+            return sums.counts, sums.sums
+        [(counts, sums)] = self._pass(lambda part: part.placed_label_sums(rules, frame))
+        return counts * self._factor, sums * self._factor
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """Return a result of every part, in their order: one pass over all rows."""

@@ -15,7 +15,13 @@ import numpy as np
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.labelsums import (
+    LabelSums,
+    LinearRule,
+    Rule,
+    StackedRules,
+    no_label_sums,
+)
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
 from .checks import check_finite, check_shape
@@ -32,6 +38,8 @@ _CPU_BLOCK_ENTRIES = 2**20
 # Numbers of a block on any other device, where every call costs time.
 _DEVICE_BLOCK_ENTRIES = 2**26
 _MIN_BLOCK_ROWS = 1024
+# Scores of a block are copied this many times on the way to shares.
+_COPIES_OF_SCORES = 4
 # Blocks get smaller by this factor when the device runs out of memory.
 _BLOCK_SHRINK_FACTOR = 8
 # Sums about the origin keep their digits up to this ratio of squared mean to variance.
@@ -206,6 +214,20 @@ class ArrayRows(WeightedRows):
             return sums
         return replace(sums, near=self._near_rows(rule, frame, near))
 
+    def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
+        if self.held_at is None:
+            return super().placed_label_sums(rules, frame)
+        fused = self._fused_sums_of_each(rules, frame)
+        if fused is not None:
+            return fused
+        labeler = labeler_of(rules, self.place)
+        # Every row has as many scores as there are classes of all rules.
+        n_scores = rules.n_classes
+        counts, sums, _ = self._totals(
+            lambda index: self._block(index, frame).label_sums(labeler, None), n_scores
+        )
+        return counts[:, 0], sums
+
     def _fused_label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None
     ) -> LabelSums | None:
@@ -215,6 +237,28 @@ class ArrayRows(WeightedRows):
         if not isinstance(rule, LinearRule):
             return None
         return self._fused.label_sums(rule, frame, self.moments(frame))
+
+    def _fused_sums_of_each(
+        self, rules: StackedRules, frame: Frame
+    ) -> tuple[Array, Array] | None:
+        """Return class weights and sums by a kernel for each rule of two classes.
+
+        That kernel is as fast as memory. Array functions, and kernels of more classes,
+        are not: with them, one pass for all rules is faster than one for each.
+        """
+        if self._fused is None or rules.intercept.shape[1] > 2:
+            return None
+        found = []
+        coefs = self.place.fetch(rules.coef)
+        intercepts = self.place.fetch(rules.intercept)
+        for coef, intercept in zip(coefs, intercepts, strict=True):
+            rule = LinearRule(coef, intercept, is_soft=True)
+            sums = self._fused_label_sums(rule, frame, None)
+            if sums is None:
+                return None
+            found.append(sums)
+        counts = np.concatenate([each.counts for each in found])
+        return counts, np.concatenate([each.sums for each in found])
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         """Return label sums formed block by block."""
@@ -289,9 +333,19 @@ class ArrayRows(WeightedRows):
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
         """Return the sums of all blocks, added on a device with double precision."""
 
+        return [to_host(part) for part in self._totals(of_block)]
+
+    def _totals(
+        self, of_block: Callable[[slice], list[Any]], n_scores: int = 0
+    ) -> list[Any]:
+        """Return the same sums, where they were formed.
+
+        Blocks are shorter if a row has more scores than features.
+        """
+
         def read() -> list[Any]:
             totals: list[Any] = []
-            for index in self._cuts():
+            for index in self._cuts(n_scores):
                 sums = of_block(index)
                 # Sums of many blocks need more digits than those of one.
                 if not self.place.is_double:
@@ -302,7 +356,7 @@ class ArrayRows(WeightedRows):
                     totals = [a + b for a, b in zip(totals, sums, strict=True)]
             return totals
 
-        return [to_host(part) for part in self._with_room(read)]
+        return self._with_room(read)
 
     def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
         """Return the results of a function of the row indices of every block."""
@@ -336,11 +390,13 @@ class ArrayRows(WeightedRows):
             "memory."
         )
 
-    def _cuts(self) -> Iterator[slice]:
+    def _cuts(self, n_scores: int = 0) -> Iterator[slice]:
         """Yield the row indices of every block, and report it after it was used."""
-        n_rows = self._X.shape[0]
-        for start in range(0, n_rows, self._block_rows):
-            stop = min(start + self._block_rows, n_rows)
+        n_rows, n_features = self._X.shape
+        factor = max(1, _COPIES_OF_SCORES * n_scores // n_features)
+        block_rows = max(_MIN_BLOCK_ROWS, self._block_rows // factor)
+        for start in range(0, n_rows, block_rows):
+            stop = min(start + block_rows, n_rows)
             yield slice(start, stop)
             report_progress(stop, n_rows)
 

@@ -15,6 +15,7 @@ from .._core.labelsums import (
     LexicographicRule,
     LinearRule,
     Rule,
+    StackedRules,
     lexicographic_shares,
 )
 from .._core.rows import HARD, multiplicities, scrambled
@@ -34,6 +35,8 @@ def labeler_of(rule: Rule, place: Place) -> Labeler:
     """
     if isinstance(rule, LinearRule):
         return _linear_labeler(rule, place)
+    if isinstance(rule, StackedRules):
+        return _stacked_labeler(rule, place)
     if isinstance(rule, LexicographicRule):
         return _lexicographic_labeler(rule, place)
     assert isinstance(rule, GivenLabels)
@@ -48,6 +51,22 @@ def _linear_labeler(rule: LinearRule, place: Place) -> Labeler:
         return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
 
     return by_scores
+
+
+def _stacked_labeler(rules: StackedRules, place: Place) -> Labeler:
+    xp = place.xp
+    n_rules, n_classes = rules.intercept.shape
+    # Scores of all rules are one product.
+    coef = xp.reshape(xp.matrix_transpose(place.put(rules.coef)), (rules.n_classes, -1))
+    intercept = xp.reshape(place.put(rules.intercept), (-1, 1))
+
+    def by_all_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+        flat_scores = xp.matmul(coef, rows.T) + intercept
+        scores = xp.reshape(flat_scores, (n_rules, n_classes, -1))
+        shares, _ = place.label(scores, is_soft=True)
+        return xp.reshape(shares, (rules.n_classes, -1)), _no_log_sums(rows)
+
+    return by_all_scores
 
 
 def _lexicographic_labeler(rule: LexicographicRule, place: Place) -> Labeler:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core import AnyArray, Array
 from .kinds import name_of_backend, package_and_type
-from .protocol import Backend
+from .memory import MemoryRows
+from .protocol import Backend, Request, WeightedRows
 
 
 def backend_of(X: Any) -> Backend | None:
@@ -31,3 +33,13 @@ def backend_of(X: Any) -> Backend | None:
             "arrays of some rows each."
         )
     return None
+
+
+def held_rows(rows: AnyArray, weights: Array, held_at: Any) -> WeightedRows:
+    """Return rows in memory as ``Rows``, moved to a device if there is one."""
+    if held_at is None:
+        return MemoryRows(rows, weights)
+    from .device import ArrayRows
+
+    placed = ArrayRows(held_at.put(rows), Request("X"))
+    return placed.restricted(weights, None)

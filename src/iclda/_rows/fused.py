@@ -43,7 +43,7 @@ _KERNEL_DTYPE = "torch.float32"
 _MAX_SHOWN_REASON = 200
 
 
-# How the rows are cut: see benchmarks/bench_gpu.py for the times of passes.
+# How the rows are cut: see benchmarks/bench_gpu_passes.py for the times of passes.
 
 
 @dataclass(frozen=True)

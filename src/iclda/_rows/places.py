@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_namespace
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_jax_namespace,
+)
 
 from .._core import AnyArray
 
@@ -46,8 +51,13 @@ class Place:
         """NumPy's dtype of the sums."""
         return np.float64 if self.is_double else np.float32
 
-    def put(self, array: AnyArray) -> Any:
-        """Move real numbers to the device, in the dtype of the sums."""
+    def put(self, array: Any) -> Any:
+        """Move real numbers to the device, in the dtype of the sums.
+
+        An array that is there already is returned as it is.
+        """
+        if is_array_api_obj(array) and not isinstance(array, np.ndarray | np.generic):
+            return array
         return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
 
     def put_as_is(self, array: AnyArray) -> Any:

@@ -13,7 +13,13 @@ import numpy as np
 
 from .._core import Array
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LexicographicRule, LinearRule, Rule
+from .._core.labelsums import (
+    LabelSums,
+    LexicographicRule,
+    LinearRule,
+    Rule,
+    StackedRules,
+)
 from .places import Real
 
 
@@ -46,6 +52,8 @@ def label_sums_in(
         widening = np.finfo(dtype).eps / np.finfo(np.float64).eps
         tie = rule.tie * float(widening)
         rule = replace(rule.moved(offset), tie=tie)
+    if isinstance(rule, StackedRules):
+        rule = rule.moved(offset)
     if isinstance(rule, LexicographicRule):
         first = rule.first.moved(offset)
         second = rule.second.moved(offset)

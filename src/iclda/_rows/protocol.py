@@ -24,7 +24,7 @@ import numpy as np
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame
-from .._core.labelsums import Rule
+from .._core.labelsums import Rule, StackedRules
 from .._core.rows import Rows
 from .checks import BadRowsError, Names
 from .views import View
@@ -189,6 +189,10 @@ class WeightedRows(Rows):
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         """Raise NotImplementedError where rows have to be read."""
         raise NotImplementedError
+
+    def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
+        sums = self.label_sums(rules, frame)
+        return sums.counts, sums.sums
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         rows, index = self._draw(n, seed)

@@ -4,12 +4,15 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from iclda._core.labelsums import LinearRule
+from iclda._core.rows import Memory
 from iclda._core.solvers.anchored import (
+    Course,
     anchored_em,
     gaussians_of_rule,
-    labeled_rule,
     mean_of_rules,
     of_unit_spread,
+    rule_at,
+    starting_rules,
 )
 from tests.helpers.problems import draw_sample, problem_of
 
@@ -58,6 +61,15 @@ def scores_of(problem, rule, sample):
     return rule.scores(problem.frame.apply(sample.rows)).T
 
 
+def fit(problem, *courses):
+    """Fit all courses together; return the rule of the first."""
+    return rule_at(anchored_em(problem, courses), 0, Memory())
+
+
+def supervised_rules(problem, *shrinkages):
+    return starting_rules(problem, [Course((each,)) for each in shrinkages])
+
+
 def differences(scores):
     return scores - scores[:, :1]
 
@@ -67,16 +79,31 @@ def differences(scores):
 def test_it_is_em_with_means_drawn_to_the_labels(n_classes, shrinkages):
     sample = draw_sample(n_classes, n_classes=n_classes, n_features=3)
     problem = problem_of(sample)
-    scores = scores_of(problem, anchored_em(problem, shrinkages), sample)
+    scores = scores_of(problem, fit(problem, Course(shrinkages)), sample)
     expected = scores_by_formulas(sample, shrinkages)
     assert_allclose(differences(scores), differences(expected), rtol=1e-7, atol=1e-7)
+
+
+def test_fits_that_share_the_passes_are_those_made_alone():
+    sample = draw_sample(6, n_classes=3, n_unlabeled=200, separation=2.0)
+    problem = problem_of(sample)
+    shares = np.array([0.2, 0.3, 0.5])
+    courses = [
+        Course((0.9, 0.3), is_anchored=False),
+        Course((0.3,) * 5),
+        Course((0.3,) * 4, np.column_stack([shares, shares])),
+    ]
+    together = anchored_em(problem, courses)
+    for i, course in enumerate(courses):
+        alone = fit(problem, course)
+        assert_allclose(rule_at(together, i, Memory()).coef, alone.coef, rtol=1e-9)
 
 
 def test_proportions_are_approached():
     sample = draw_sample(5, n_classes=3, n_unlabeled=300, separation=4.0)
     problem = problem_of(sample)
     shares = np.array([0.2, 0.3, 0.5])
-    rule = anchored_em(problem, (0.3,) * 6, np.column_stack([shares, shares]))
+    rule = fit(problem, Course((0.3,) * 6, np.column_stack([shares, shares])))
     expected = scores_by_formulas(sample, (0.3,) * 6, shares)
     assert_allclose(
         differences(scores_of(problem, rule, sample)),
@@ -94,15 +121,17 @@ def test_classes_of_one_row_each_start_at_the_nearest_mean():
         .sum(axis=2)
         .argmin(1)
     )
-    scores = scores_of(problem, labeled_rule(problem, 0.3), sample)
+    rule = rule_at(supervised_rules(problem, 0.3), 0, Memory())
+    scores = scores_of(problem, rule, sample)
     assert (scores.argmax(axis=1) == nearest).all()
 
 
 def test_scores_of_unit_spread_have_mean_square_1_over_rows_and_classes():
     sample = draw_sample(2, n_classes=3)
     problem = problem_of(sample)
-    rule = of_unit_spread(labeled_rule(problem, 0.1), problem.moments)
-    scores = scores_of(problem, rule, sample)
+    rules = supervised_rules(problem, 0.1, 0.9)
+    unit_rules = of_unit_spread(rules, problem.moments, Memory())
+    scores = scores_of(problem, rule_at(unit_rules, 1, Memory()), sample)
     assert_allclose(scores.sum(axis=1), 0, atol=1e-12)
     assert_allclose((scores**2).mean(), 1)
 
@@ -110,9 +139,9 @@ def test_scores_of_unit_spread_have_mean_square_1_over_rows_and_classes():
 def test_a_mean_of_one_rule_classifies_as_it_does_and_weight_zero_leaves_one_out():
     sample = draw_sample(3, n_classes=3)
     problem = problem_of(sample)
-    rules = [labeled_rule(problem, 0.1), labeled_rule(problem, 0.9)]
-    mean = mean_of_rules(rules, np.array([1.0, 0.0]), problem.moments)
-    one = scores_of(problem, rules[0], sample)
+    rules = supervised_rules(problem, 0.1, 0.9)
+    mean = mean_of_rules(rules, np.array([1.0, 0.0]), problem.moments, Memory())
+    one = scores_of(problem, rule_at(rules, 0, Memory()), sample)
     two = scores_of(problem, mean, sample)
     assert (one.argmax(axis=1) == two.argmax(axis=1)).all()
 

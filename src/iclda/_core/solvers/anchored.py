@@ -5,22 +5,27 @@ class may drift away from its labels. Here the mean of class k is (1 - a) times 
 EM plus a times that of its labeled rows, with a = n_k / (n_k + 8) for a labeled weight
 n_k: labels count by their number alone, however many unlabeled rows there are. A round
 takes one pass for class weights and class sums; the covariance follows from these and
-the moments of all rows.
+the moments of all rows. Several fits share the passes. All this is computed where the
+rows are (``place_of_rows``): with a thousand classes it takes longer than the passes of
+a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from .. import Array
-from ..frame import mean_variance_in_frame
+from ..frame import mean_variances
 from ..gaussian import Gaussians
-from ..labelsums import LinearRule
+from ..labelsums import LinearRule, StackedRules
 from ..moments import Moments
 from ..problem import LabeledSummary, Problem
+from ..rows import Memory, place_of_rows
 from .supervised import fit_labeled
 
 # This number of labeled rows of a class weighs as much as all its unlabeled rows.
@@ -31,178 +36,302 @@ _MIN_SHRINKAGE = 1e-6
 _MIN_SHARE = 1e-12
 # Scores whose spread is below this share of their size differ by rounding only.
 _SPREAD_ROUNDING = 1e-12
+# Stands in for a size of zero in a quotient.
+_TINY = 1e-300
 # Rounding of log priors that were solved for.
 _LOG_PRIORS_ROUNDING = 1e-6
 # Relative cutoff for singular values: classes may lie in fewer dimensions.
 _LEAST_SQUARES_RCOND = 1e-8
 
 
-def anchored_em(
-    problem: Problem,
-    shrinkages: Sequence[float],
-    proportions: Array | None = None,
-    *,
-    is_anchored: bool = True,
-    start: LinearRule | None = None,
-) -> LinearRule:
-    """Return the scores after one round of EM for each of ``shrinkages``.
+@dataclass(frozen=True)
+class Course:
+    """One of several fits by EM that are made together.
 
-    With falling shrinkages, classes settle while they are still nearly round, and
-    unfold later. Rounds begin with ``start``, by default the supervised fit. Without
-    ``is_anchored`` the class means are those of EM. ``proportions`` (K, 2) bound the
-    shares of the classes among the unlabeled rows: in every round, one step of scaling
-    moves the intercepts toward them. The scores returned leave these moves out.
+    Attributes
+    ----------
+    shrinkages : tuple of float
+        The shrinkage of every round. If they fall, classes settle while they are still
+        nearly round, and unfold later.
+    proportions : (K, 2) array or None
+        Bounds of the shares of the classes among the unlabeled rows: in every round,
+        one step of scaling moves the intercepts toward them. The scores that are
+        returned leave these moves out.
+    is_anchored : bool
+        Whether class means are drawn to the labeled rows; if not, they are those of EM.
+    start : tuple of arrays (K,) and (K, d), or None
+        Class weights and class sums of unlabeled rows, for the scores of the first
+        round. None: it begins with those of the supervised fit.
     """
-    rule = start
-    if rule is None:
-        rule = labeled_rule(problem, shrinkages[0], proportions)
-    shift = np.zeros(problem.n_classes)
-    for shrinkage in shrinkages:
-        labeling = LinearRule(rule.coef, rule.intercept + shift, is_soft=True)
-        sums = problem.unlabeled.label_sums(labeling, problem.frame)
-        rule = refit(
-            problem, sums.counts, sums.sums, shrinkage, proportions, is_anchored
+
+    shrinkages: tuple[float, ...]
+    proportions: Array | None = None
+    is_anchored: bool = True
+    start: tuple[Any, Any] | None = None
+
+
+def anchored_em(problem: Problem, courses: Sequence[Course]) -> StackedRules:
+    """Return the scores of every course after its last round.
+
+    The rows are read once a round, for all courses. All arrays stay where the rows are.
+    """
+    classes = _Classes(problem)
+    xp = classes.xp
+    put = classes.place.put
+    starts = [_start(classes, course) for course in courses]
+    current = concat_rules(starts, xp)
+    shifts = 0 * current.intercept
+    n_rounds = [len(course.shrinkages) for course in courses]
+    # The rules after the last round of every course.
+    finished = starts
+    running = list(range(len(courses)))
+    for k in range(max(n_rounds)):
+        # 1. Go on with the courses that have another round.
+        going_on = [i for i in running if k < n_rounds[i]]
+        if len(going_on) < len(running):
+            kept = np.array([running.index(i) for i in going_on])
+            index = classes.place.put_as_is(kept)
+            current = _take(current, index, xp)
+            shifts = xp.take(shifts, index, axis=0)
+            running = going_on
+        chosen = [courses[i] for i in running]
+
+        # 2. Label the rows, and fit the classes to the labels.
+        labeling = StackedRules(current.coef, current.intercept + shifts)
+        flat_counts, flat_sums = problem.unlabeled.placed_label_sums(
+            labeling, problem.frame
         )
-        if proportions is not None:
-            # Scale the odds of every class by how far its share is out of its bounds.
-            shares = np.maximum(sums.counts / sums.counts.sum(), _MIN_SHARE)
-            shift += np.log(_within_bounds(shares, proportions)) - np.log(shares)
-    return rule
+        counts = xp.reshape(put(flat_counts), shifts.shape)
+        sums = xp.reshape(put(flat_sums), (*shifts.shape, -1))
+        bounds = put(np.stack([_bounds_of(course, problem) for course in chosen]))
+        shrinkages = [course.shrinkages[k] for course in chosen]
+        is_anchored = [course.is_anchored for course in chosen]
+        current = classes.refit(counts, sums, shrinkages, bounds, is_anchored)
+        for position, i in enumerate(running):
+            finished[i] = _take(current, slice(position, position + 1), xp)
+
+        # 3. Scale the odds of every class by how far its share is out of its bounds.
+        is_bounded = put([[course.proportions is not None] for course in chosen])
+        shares = counts / xp.sum(counts, axis=1, keepdims=True)
+        shares = xp.clip(shares, _MIN_SHARE, None)
+        moves = xp.log(_within_bounds(shares, bounds, xp)) - xp.log(shares)
+        shifts = shifts + is_bounded * moves
+    return concat_rules(finished, xp)
 
 
-def labeled_rule(
-    problem: Problem, shrinkage: float, proportions: Array | None = None
-) -> LinearRule:
-    """Return the scores of the supervised fit.
+def starting_rules(problem: Problem, courses: Sequence[Course]) -> StackedRules:
+    """Return the scores with which the courses begin."""
+    classes = _Classes(problem)
+    return concat_rules([_start(classes, course) for course in courses], classes.xp)
 
-    If every class has one row only, rows are scored by the nearest mean.
+
+def _bounds_of(course: Course, problem: Problem) -> Array:
+    """Return smallest and largest shares (K, 2) of the classes."""
+    if course.proportions is not None:
+        return course.proportions
+    return np.tile([0.0, 1.0], (problem.n_classes, 1))
+
+
+def _start(classes: _Classes, course: Course) -> StackedRules:
+    """Return the scores of the first round of a course."""
+    shrinkage = course.shrinkages[0]
+    if course.start is None:
+        return classes.labeled_rules(shrinkage, course.proportions)
+    counts, sums = course.start
+    problem = classes.problem
+    bounds = classes.place.put(_bounds_of(Course((shrinkage,)), problem)[None])
+    # Starts are for anchored courses: both have the shrinkage of the fit.
+    return classes.refit(counts[None, :], sums[None, ...], [shrinkage], bounds, [True])
+
+
+def concat_rules(rules: Sequence[StackedRules], xp: Any) -> StackedRules:
+    """Return all rules as one stack."""
+    return StackedRules(
+        xp.concat([each.coef for each in rules], axis=0),
+        xp.concat([each.intercept for each in rules], axis=0),
+    )
+
+
+def _take(rules: StackedRules, index: Any, xp: Any) -> StackedRules:
+    """Return some of the rules."""
+    if isinstance(index, slice):
+        return StackedRules(rules.coef[index, ...], rules.intercept[index, ...])
+    coef = xp.take(rules.coef, index, axis=0)
+    return StackedRules(coef, xp.take(rules.intercept, index, axis=0))
+
+
+class _Classes:
+    """Gaussian classes of a problem, fitted to label sums where the rows are.
+
+    Arrays have an axis of fits before all others, (M, ...).
     """
-    labeled = problem.labeled
-    shares = _within_bounds(labeled.counts / labeled.weight, proportions)
-    if labeled.has_spread:
-        covariance = _shrunk(problem, labeled.within / labeled.weight, shrinkage)
-    else:
-        covariance = _shrunk(problem, problem.moments.covariance, 1.0) * shrinkage
-    return _rule_of_classes(problem, labeled.means, covariance, shares)
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.place = place_of_rows(problem.unlabeled)
+        self.xp = self.place.xp
+        put = self.place.put
+        labeled = problem.labeled
+        self.counts = put(labeled.counts)
+        self.means = put(labeled.means)
+        self.sums = self.counts[:, None] * self.means
+        self.center = put(problem.moments.mean)
+        self.covariance = put(problem.moments.covariance)
+        self.scale = put(problem.frame.scale)
+
+    def labeled_rules(self, shrinkage: float, bounds: Array | None) -> StackedRules:
+        """Return the scores of the supervised fit.
+
+        If every class has one row only, rows are scored by the nearest mean.
+        """
+        labeled = self.problem.labeled
+        shares = self.place.put(labeled.counts / labeled.weight)[None, :]
+        if bounds is not None:
+            shares = _within_bounds(shares, self.place.put(bounds), self.xp)
+        if labeled.has_spread:
+            within = self.place.put(labeled.within / labeled.weight)
+            covariance = self._shrunk(within[None, ...], [shrinkage])
+        else:
+            covariance = self._shrunk(self.covariance[None, ...], [1.0]) * shrinkage
+        return self._rules(self.means[None, ...], covariance, shares)
+
+    def refit(
+        self,
+        counts: Any,
+        sums: Any,
+        shrinkages: Sequence[float],
+        bounds: Any,
+        is_anchored: Sequence[bool],
+    ) -> StackedRules:
+        """Return the scores of one round, from label sums of the unlabeled rows.
+
+        The covariance within classes is taken about the drawn means c_k, not the means
+        mu_k of all rows of a class: it is larger by the outer squares of mu_k - c_k.
+        """
+        xp = self.xp
+        # 1. Find the class means of all rows, and draw them to those of the labeled
+        # rows.
+        all_counts = self.counts + counts
+        means = (self.sums + sums) / all_counts[..., None]
+        anchor_shares = self.counts / (self.counts + _ANCHOR_ROWS)
+        pulls = self.place.put(is_anchored)[:, None] * anchor_shares
+        from_means = pulls[..., None] * (means - self.means)
+        drawn_means = means - from_means
+
+        # 2. Find the covariance. Each share enters the two outer products by its root.
+        shares = all_counts / xp.sum(all_counts, axis=1, keepdims=True)
+        roots = xp.sqrt(shares)[..., None]
+        between = roots * (means - self.center)
+        drawn = roots * from_means
+        within = (
+            self.covariance
+            - xp.matmul(xp.matrix_transpose(between), between)
+            + xp.matmul(xp.matrix_transpose(drawn), drawn)
+        )
+        covariance = self._shrunk(within, shrinkages)
+
+        # 3. Score rows by the classes.
+        return self._rules(drawn_means, covariance, _within_bounds(shares, bounds, xp))
+
+    def _shrunk(self, within: Any, shrinkages: Sequence[float]) -> Any:
+        """Shrink covariances toward their mean variance in the user's units."""
+        used = np.maximum(shrinkages, _MIN_SHRINKAGE)
+        return _shrink(
+            within,
+            self.place.put(used)[:, None, None],
+            self.scale,
+            self.problem.n_left_out,
+            self.place,
+        )
+
+    def _rules(self, means: Any, covariance: Any, shares: Any) -> StackedRules:
+        """Return the scores of Gaussian classes."""
+        xp = self.xp
+        centered = means - self.center
+        # Where no row varies, all covariances score rows alike.
+        variances = xp.sum(xp.linalg.diagonal(covariance), axis=-1)
+        is_flat = xp.astype(variances <= 0, covariance.dtype)
+        identity = self.place.put(np.eye(covariance.shape[-1]))
+        regular = covariance + is_flat[:, None, None] * identity
+        transposed = xp.matrix_transpose(centered)
+        coef = xp.linalg.solve(regular, transposed)
+        if self.problem.log_priors is None:
+            log_priors = xp.log(xp.clip(shares, _MIN_SHARE, None))
+        else:
+            log_priors = self.place.put(self.problem.log_priors)
+        squared_lengths = xp.sum(transposed * coef, axis=1)
+        about_center = log_priors - squared_lengths / 2
+        intercept = about_center - xp.matmul(self.center, coef)
+        return StackedRules(coef, intercept)
 
 
-def refit(
-    problem: Problem,
-    counts: Array,
-    sums: Array,
-    shrinkage: float,
-    proportions: Array | None = None,
-    is_anchored: bool = True,
-) -> LinearRule:
-    """Return the scores of one round, from label sums of the unlabeled rows.
+def rule_at(rules: StackedRules, i: int, place: Any) -> LinearRule:
+    """Return one rule of a stack, in memory."""
+    coef = place.fetch(rules.coef[i, ...])
+    return LinearRule(coef, place.fetch(rules.intercept[i, ...]), is_soft=True)
 
-    The covariance within classes is taken about the drawn means c_k, not the means mu_k
-    of all rows of a class: it is larger by the outer squares of mu_k - c_k.
+
+def _within_bounds(shares: Any, bounds: Any, xp: Any) -> Any:
+    """Clip shares (..., K) to bounds (..., K, 2)."""
+    clipped = xp.minimum(xp.maximum(shares, bounds[..., 0]), bounds[..., 1])
+    return clipped / xp.sum(clipped, axis=-1, keepdims=True)
+
+
+def _shrink(
+    within: Any, shrinkages: Any, scale: Any, n_left_out: int, place: Any
+) -> Any:
+    """Shrink covariances (..., d, d) toward their mean variance in the user's units.
+
+    Those of rows that do not vary become 0: rounding may have left negative variances.
     """
-    labeled = problem.labeled
-    moments = problem.moments
-    # 1. Find the class means of all rows, and draw them to those of the labeled rows.
-    labeled_sums = labeled.counts[:, None] * labeled.means
-    all_counts = labeled.counts + counts
-    means = (labeled_sums + sums) / all_counts[:, None]
-    anchor_shares = labeled.counts / (labeled.counts + _ANCHOR_ROWS)
-    pull = (is_anchored * anchor_shares)[:, None]
-    drawn_means = (1 - pull) * means + pull * labeled.means
-
-    # 2. Find the covariance. Each share enters the two outer products by its root.
-    shares = all_counts / all_counts.sum()
-    root = np.sqrt(shares)[:, None]
-    between = root * (means - moments.mean)
-    drawn = root * (means - drawn_means)
-    within = moments.covariance - between.T @ between + drawn.T @ drawn
-    covariance = _shrunk(problem, within, shrinkage)
-
-    # 3. Score rows by the classes.
-    shares = _within_bounds(shares, proportions)
-    return _rule_of_classes(problem, drawn_means, covariance, shares)
-
-
-def _within_bounds(shares: Array, bounds: Array | None) -> Array:
-    """Clip shares to bounds (K, 2), if there are any."""
-    if bounds is None:
-        return shares
-    shares = np.clip(shares, bounds[:, 0], bounds[:, 1])
-    return np.asarray(shares / shares.sum())
-
-
-def _rule_of_classes(
-    problem: Problem, means: Array, covariance: Array, shares: Array
-) -> LinearRule:
-    """Return the scores of Gaussian classes."""
-    center = problem.moments.mean
-    centered = means - center
-    try:
-        # The passes before and after use NumPy's BLAS: SciPy has another one, whose
-        # threads would wait for those of the first.
-        solution = np.linalg.solve(covariance, centered.T)
-        coef: Array = solution.astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        # No row varies.
-        coef = scipy.linalg.lstsq(covariance, centered.T, cond=_LEAST_SQUARES_RCOND)[0]
-    log_priors = problem.log_priors
-    if log_priors is None:
-        log_priors = np.log(np.maximum(shares, _MIN_SHARE))
-    squared_lengths = (centered.T * coef).sum(axis=0)
-    about_center = log_priors - squared_lengths / 2
-    intercept = about_center - center @ coef
-    return LinearRule(coef, intercept, is_soft=True)
-
-
-def _shrunk(problem: Problem, within: Array, shrinkage: float) -> Array:
-    """Shrink a covariance toward its mean variance in the user's units."""
-    shrinkage = max(shrinkage, _MIN_SHRINKAGE)
-    target = mean_variance_in_frame(within, problem.frame, problem.n_left_out)
-    if (target <= 0).all():
-        # No row varies, and rounding may have left a negative variance.
-        return np.zeros_like(within)
-    added = np.diag(shrinkage * target)
-    return (1 - shrinkage) * within + added
+    xp = place.xp
+    variances = xp.linalg.diagonal(within)
+    targets = mean_variances(variances, scale, n_left_out, xp)
+    identity = place.put(np.eye(within.shape[-1]))
+    varies = xp.astype(targets > 0, within.dtype)[..., None]
+    shrunk = (1 - shrinkages) * within + shrinkages * (targets[..., None] * identity)
+    return varies * shrunk
 
 
 def mean_of_rules(
-    rules: Sequence[LinearRule], weights: Array, moments: Moments
+    rules: StackedRules, weights: Array, moments: Moments, place: Any
 ) -> LinearRule:
     """Return the weighted mean of rules, each of unit spread before it is added."""
-    coef = np.zeros_like(rules[0].coef)
-    intercept = np.zeros_like(rules[0].intercept)
-    shares = weights / weights.sum()
-    for rule, share in zip(rules, shares, strict=True):
-        unit_rule = of_unit_spread(rule, moments)
-        coef += share * unit_rule.coef
-        intercept += share * unit_rule.intercept
-    mean = LinearRule(coef, intercept, is_soft=True)
-    return of_unit_spread(mean, moments)
+    xp = place.xp
+    unit_rules = of_unit_spread(rules, moments, place)
+    shares = place.put(weights / weights.sum())
+    mean = StackedRules(
+        xp.sum(shares[:, None, None] * unit_rules.coef, axis=0, keepdims=True),
+        xp.sum(shares[:, None] * unit_rules.intercept, axis=0, keepdims=True),
+    )
+    return rule_at(of_unit_spread(mean, moments, place), 0, place)
 
 
-def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
+def of_unit_spread(rules: StackedRules, moments: Moments, place: Any) -> StackedRules:
     """Center scores over the classes, and scale them to unit spread.
 
     Their mean square over all rows and classes is then 1. Where the classes score
     alike, the scores are 0.
     """
-    coef = rule.coef - rule.coef.mean(axis=1, keepdims=True)
-    intercept = rule.intercept - rule.intercept.mean()
-    # The squares of huge scores would overflow: divide the scores by a power of 2,
-    # which changes no digit.
-    largest = max(np.abs(coef).max(initial=0), np.abs(intercept).max())
-    _, exponent = np.frexp(largest)
-    unit = 2.0**-exponent
-    coef = unit * coef
-    intercept = unit * intercept
+    xp = place.xp
+    coef = rules.coef - xp.mean(rules.coef, axis=2, keepdims=True)
+    intercept = rules.intercept - xp.mean(rules.intercept, axis=1, keepdims=True)
+    # The squares of huge scores would overflow: divide by the largest number.
+    largest = xp.maximum(
+        xp.max(xp.abs(coef), axis=(1, 2)), xp.max(xp.abs(intercept), axis=1)
+    )
+    units = 1 / xp.clip(largest, _TINY, None)
+    coef = units[:, None, None] * coef
+    intercept = units[:, None] * intercept
     # The mean square of each score is its variance plus the square of its mean.
-    variances = (coef * (moments.covariance @ coef)).sum(axis=0)
-    means = moments.mean @ coef + intercept
-    mean_squares = variances + means**2
-    spread = float(np.sqrt(mean_squares.mean()))
-    largest_intercept = unit * np.abs(rule.intercept).max()
-    if spread <= _SPREAD_ROUNDING * largest_intercept:
-        return LinearRule(np.zeros_like(coef), np.zeros_like(intercept), is_soft=True)
-    return LinearRule(coef / spread, intercept / spread, is_soft=True)
+    products = xp.matmul(place.put(moments.covariance), coef)
+    variances = xp.sum(coef * products, axis=1)
+    means = xp.matmul(place.put(moments.mean), coef) + intercept
+    spreads = xp.sqrt(xp.mean(variances + means**2, axis=1))
+    largest_intercepts = units * xp.max(xp.abs(rules.intercept), axis=1)
+    is_spread = spreads > _SPREAD_ROUNDING * largest_intercepts
+    factors = xp.astype(is_spread, spreads.dtype) / xp.clip(spreads, _TINY, None)
+    return StackedRules(factors[:, None, None] * coef, factors[:, None] * intercept)
 
 
 def gaussians_of_rule(
@@ -225,7 +354,13 @@ def gaussians_of_rule(
     shares = counts / counts.sum()
     between = np.sqrt(shares)[:, None] * (means - moments.mean)
     within = moments.covariance - between.T @ between
-    covariance = _shrunk(problem, within, shrinkage)
+    covariance = _shrink(
+        within,
+        max(shrinkage, _MIN_SHRINKAGE),
+        problem.frame.scale,
+        problem.n_left_out,
+        Memory(),
+    )
 
     # 2. Move the means so that the priors are the wanted ones.
     log_priors = problem.log_priors

@@ -1,0 +1,144 @@
+"""Logistic regression of labeled rows, computed where the rows are.
+
+It maximizes the likelihood of the labels with a penalty of half the sum of squared
+coefficients, by L-BFGS. A round takes two products with the rows. The direction is a
+combination of the last steps, of the changes of the gradient along them, and of the
+gradient. What its factors are follows from the products of all these with each other:
+one matrix product, and one small matrix that leaves the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import AnyArray, Array
+
+# Number of steps that a direction is made of.
+_N_STEPS = 10
+# A step must lower the loss by this share of what its slope promises.
+_SUFFICIENT_DECREASE = 1e-4
+# A step that does not is divided by two, at most this many times.
+_MAX_HALVINGS = 30
+
+# Takes coefficients; returns loss and gradient.
+Loss = Callable[[Any], tuple[float, Any]]
+
+
+def fit_logistic(
+    rows: Any,
+    codes: AnyArray,
+    weights: Array,
+    n_classes: int,
+    place: Any,
+    *,
+    tol: float,
+    max_rounds: int,
+) -> tuple[Any, Any]:
+    """Return coefficients (d, K) and intercepts (K,), at the place of the rows.
+
+    Rows (n, d) are at ``place``; ``codes`` and ``weights`` (n,) are in memory. Rounds
+    end once no entry of the gradient of the mean loss is above ``tol``.
+    """
+    xp = place.xp
+    n_rows, n_features = rows.shape
+    ones = place.put(np.ones((n_rows, 1)))
+    with_ones = xp.concat([rows, ones], axis=1)
+    # One row for each class: coefficients, then the intercept, which has no penalty.
+    one_hot = place.put(codes == np.arange(n_classes)[:, None])
+    shares_of_loss = place.put(weights / weights.sum())
+    # Coefficients of two classes are opposite: as those of one lead, they count once.
+    penalty = np.full(n_features + 1, (2 if n_classes == 2 else 1) / weights.sum())
+    penalty[-1] = 0.0
+    penalties = place.put(penalty)
+
+    def loss_of(coef: Any) -> tuple[float, Any]:
+        scores = xp.matmul(coef, with_ones.T)
+        shares, log_sums = place.label(scores, is_soft=True)
+        own_scores = xp.sum(one_hot * scores, axis=0)
+        penalized = penalties * coef
+        loss = xp.sum(shares_of_loss * (log_sums - own_scores))
+        loss = loss + xp.sum(penalized * coef) / 2
+        residuals = shares_of_loss * (shares - one_hot)
+        return float(loss), xp.matmul(residuals, with_ones) + penalized
+
+    start = place.put(np.zeros((n_classes, n_features + 1)))
+    coef = _minimize(loss_of, start, place, tol, max_rounds)
+    return xp.matrix_transpose(coef[:, :-1]), coef[:, -1]
+
+
+def _minimize(loss_of: Loss, coef: Any, place: Any, tol: float, max_rounds: int) -> Any:
+    """Return the coefficients that minimize a convex loss."""
+    xp = place.xp
+    loss, gradient = loss_of(coef)
+    steps: list[Any] = []
+    changes: list[Any] = []
+    for _ in range(max_rounds):
+        largest = float(xp.max(xp.abs(gradient)))
+        if largest <= tol:
+            break
+        # 1. Find a direction, and the slope of the loss along it.
+        direction, slope = _direction(steps, changes, gradient, place)
+
+        # 2. Halve the step until the loss falls.
+        factor = 1.0
+        for _ in range(_MAX_HALVINGS):
+            new_coef = coef + factor * direction
+            new_loss, new_gradient = loss_of(new_coef)
+            if new_loss <= loss + _SUFFICIENT_DECREASE * factor * slope:
+                break
+            factor /= 2
+        else:
+            # Rounding hides what is left to gain.
+            break
+
+        # 3. Remember the last steps.
+        steps = [*steps, factor * direction][-_N_STEPS:]
+        changes = [*changes, new_gradient - gradient][-_N_STEPS:]
+        coef = new_coef
+        loss = new_loss
+        gradient = new_gradient
+    return coef
+
+
+def _direction(
+    steps: list[Any], changes: list[Any], gradient: Any, place: Any
+) -> tuple[Any, float]:
+    """Return the direction of L-BFGS, and the slope of the loss along it."""
+    xp = place.xp
+    vectors = xp.stack([*steps, *changes, gradient])
+    flat = xp.reshape(vectors, (len(steps) + len(changes) + 1, -1))
+    products = place.fetch(xp.matmul(flat, flat.T))
+    factors = -_inverse_hessian(products)
+    direction = xp.matmul(place.put(factors), flat)
+    return xp.reshape(direction, gradient.shape), float(factors @ products[-1])
+
+
+def _inverse_hessian(products: Array) -> Array:
+    """Return the factors of the inverse Hessian times the gradient.
+
+    ``products`` are those of the steps, the changes of the gradient along them, and
+    the gradient.
+    """
+    n_steps = len(products) // 2
+    factors = np.zeros(len(products))
+    factors[-1] = 1.0
+    curvatures = products.diagonal(n_steps)[:n_steps]
+    # Rounding may hide the curvature along a short step.
+    used = np.flatnonzero(curvatures > 0)
+    if len(used) == 0:
+        # Nothing is known of the curvature: the step has the length 1.
+        factors /= np.sqrt(products[-1, -1])
+        return factors
+    along_steps = np.zeros(n_steps)
+    for i in reversed(used):
+        along_steps[i] = products[i] @ factors / curvatures[i]
+        factors[n_steps + i] -= along_steps[i]
+    last = used[-1]
+    factors *= curvatures[last] / products[n_steps + last, n_steps + last]
+    for i in used:
+        along_change = products[n_steps + i] @ factors / curvatures[i]
+        factors[i] += along_steps[i] - along_change
+    return factors
