@@ -63,11 +63,12 @@ class Rows(Protocol):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         """Return class weights and class sums under a rule.
 
         With ``centers`` also the scatter about them; with ``near``, for a linear rule,
-        also rows near class boundaries.
+        also rows near class boundaries; and the overlaps of the classes on request.
         """
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:

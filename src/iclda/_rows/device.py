@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -189,16 +189,20 @@ class ArrayRows(WeightedRows):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_mapped_features)
         # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
-        sums = self._fused_label_sums(rule, frame, centers)
+        sums = None
+        if not with_overlaps:
+            sums = self._fused_label_sums(rule, frame, centers)
         if sums is None:
             dtype = self.place.host_dtype
-            sums = label_sums_in(dtype, self._label_sums, rule, frame, centers)
+            label_sums = partial(self._label_sums, with_overlaps=with_overlaps)
+            sums = label_sums_in(dtype, label_sums, rule, frame, centers)
             # NaN and infinity show in the sums: rows are searched for them only then.
             if not np.isfinite(sums.sums).all():
                 self.check_finite()
@@ -216,14 +220,29 @@ class ArrayRows(WeightedRows):
             return None
         return self._fused.label_sums(rule, frame, self.moments(frame))
 
-    def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
+    def _label_sums(
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None,
+        *,
+        with_overlaps: bool,
+    ) -> LabelSums:
         """Return label sums formed block by block."""
         labeler = labeler_of(rule, self.place)
-        # There is a scatter only about centers.
-        counts, sums, log_sum, *scatter = self._add_up(
-            lambda index: self._block(index, frame).label_sums(labeler, centers)
+        counts, sums, log_sum, *further = self._add_up(
+            lambda index: self._block(index, frame).label_sums(
+                labeler, centers, with_overlaps=with_overlaps
+            )
         )
-        label_sums = LabelSums(counts[:, 0], sums, float(log_sum[0, 0]), *scatter)
+        label_sums = LabelSums(
+            counts[:, 0],
+            sums,
+            float(log_sum[0, 0]),
+            overlaps=further.pop(0) if with_overlaps else None,
+            # There is a scatter only about centers.
+            scatter=further.pop() if further else None,
+        )
         if not isinstance(rule, LinearRule):
             return label_sums
         lost = lost_to_rounding(rule, label_sums, self.place.host_dtype)

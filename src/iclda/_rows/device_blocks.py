@@ -114,11 +114,13 @@ class DeviceBlock:
         squares = self._product(weighted_rows, self.rows)
         return [sums, squares]
 
-    def label_sums(self, labeler: Labeler, centers: Array | None) -> list[Any]:
-        """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
+    def label_sums(
+        self, labeler: Labeler, centers: Array | None, *, with_overlaps: bool
+    ) -> list[Any]:
+        """Return class weights (K, 1), class sums (K, d) and log-sum-exp (1, 1).
 
-        The scatter (d, d), about the centers of the classes, is present only if there
-        are centers.
+        After these come the overlaps (K, K) of the classes if they are asked for, and
+        the scatter (d, d) about the centers of the classes if there are centers.
         """
         shares, log_sums = labeler(self.rows, self.index)
         weighted = self._weighted(shares)
@@ -129,6 +131,9 @@ class DeviceBlock:
         class_sums = self._product(weighted, self.rows)
         log_sum = self._product(weighted_log_sums, self._ones)
         sums = [counts, class_sums, log_sum]
+        if with_overlaps:
+            overlaps = self._product(weighted, shares.T)
+            sums.append(overlaps)
         if centers is not None:
             scatter = self._scatter_about(centers, weighted)
             sums.append(scatter)

@@ -335,6 +335,28 @@ class QuotaPasses:
 
 
 @dataclass(frozen=True)
+class QuotaRounds:
+    """Passes over all rows that fill the quotas of one round of EM."""
+
+    # Share of the first error of a round at which its quotas count as filled, between
+    # a smallest and a largest error over the weight of the rows.
+    max_error_left: float = 0.03
+    min_error: float = 1e-9
+    max_error: float = 1e-5
+    # Error up to which rounding may prevent further progress.
+    max_rounding: float = 1e-6
+    # Steps after the first pass.
+    max_passes: int = 30
+    # Factor of a weight from its quota up to which Newton's steps are of use.
+    max_ratio: float = 2.0
+    # After a step that leaves more than this share of the error the overlaps of the
+    # classes are summed again.
+    max_error_factor: float = 0.1
+    # Changes of the classes that are at an end of their intervals, in one step.
+    max_changes_of_active_set: int = 50
+
+
+@dataclass(frozen=True)
 class Proof:
     """Proofs that a maximum is global (``global_bound``)."""
 
@@ -400,4 +422,5 @@ SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()
+QUOTA_ROUNDS = QuotaRounds()
 PROOF = Proof()
