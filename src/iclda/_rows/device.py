@@ -254,13 +254,18 @@ class ArrayRows(WeightedRows):
         softened = near.softened(rule.moved(offset))
         labeler = labeler_of(softened, self.place)
         n_rows = self._X.shape[0]
+        arange: Callable[..., Any] = np.arange
+        if not self.place.is_compiled:
+            # There may be as many indices as rows: they need not come from memory.
+            arange = partial(self.place.xp.arange, device=self.place.device)
 
         def read() -> list[Array]:
             parts = []
             # One of ``near.smallest`` rows is looked at: a block spans more rows.
             step = near.smallest * self._block_rows
             for start in range(0, n_rows, step):
-                index = one_of_each(near.smallest, start, min(start + step, n_rows))
+                stop = min(start + step, n_rows)
+                index = one_of_each(near.smallest, start, stop, arange)
                 # Without a name for the block: it would still be held when the next one
                 # is copied.
                 parts.append(
@@ -363,13 +368,15 @@ class ArrayRows(WeightedRows):
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
-    def _take(self, array: Any, index: slice | AnyArray) -> Any:
+    def _take(self, array: Any, index: Any) -> Any:
         """Return some rows of an array on the device, copied unless consecutive."""
         if isinstance(index, slice):
             return array[index, ...]
-        return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
+        if isinstance(index, np.ndarray):
+            index = self.place.put_as_is(index)
+        return self.place.xp.take(array, index, axis=0)
 
-    def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
+    def _block(self, index: Any, frame: Frame) -> DeviceBlock:
         """Return some rows in frame coordinates, u = (x - origin) / scale."""
         place = self.place
         rows = self._take(self._X, index)

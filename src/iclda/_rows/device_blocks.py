@@ -98,13 +98,13 @@ class DeviceBlock:
     weights : (n,) array or None
         None: all weights are 1.
     index : slice or array
-        Indices of the rows among all rows.
+        Indices of the rows among all rows. An array may be on the device.
     """
 
     place: Place
     rows: Any
     weights: Any
-    index: slice | AnyArray
+    index: Any
 
     def moments(self) -> list[Any]:
         """Return weighted sums of u and u u': (1, d), (d, d)."""
@@ -159,9 +159,9 @@ class DeviceBlock:
 
         # 2. One of ``counts`` rows is returned, chosen by the scrambled index.
         counts = multiplicities(shares, place.put_as_is(every), xp)
-        assert not isinstance(self.index, slice)
-        scrambled_index = scrambled(self.index).astype(every.dtype)
-        mixed = place.put_as_is(scrambled_index)
+        mixed = scrambled(self.index)
+        if isinstance(mixed, np.ndarray):
+            mixed = place.put_as_is(mixed.astype(every.dtype))
         is_chosen = is_near & (mixed % counts == 0)
 
         # 3. Rows of weight 0 are not members.

@@ -99,8 +99,12 @@ def follow_in_passes(
     best: Path | None = None
     n_iter = 0
     is_accepted = True
+    smallest_gap = np.inf
+    n_idle = 0
     for _ in range(chosen.max_passes):
         if n_iter >= max_iter or effort.is_exhausted:
+            break
+        if n_idle >= chosen.max_idle_steps:
             break
 
         # 1. Follow the path on the rows that the last pass returned.
@@ -115,6 +119,11 @@ def follow_in_passes(
 
         # 3. Certify it where little seems to be left.
         local_gap = _local_gap(objective, state)
+        if local_gap <= smallest_gap / 2:
+            smallest_gap = local_gap
+            n_idle = 0
+        else:
+            n_idle += 1
         is_small = local_gap <= chosen.certified_share_of_tol * effort.tol
         if is_small:
             gap = follower.gap(state)

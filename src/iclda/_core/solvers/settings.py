@@ -225,6 +225,9 @@ class Passes:
     first_tau_of_sample: float = 0.2
     # Passes that move the point.
     max_passes: int = 30
+    # The search ends after this many passes in a row that do not halve the gap over the
+    # rows near boundaries: with fewer labels than features it may go on in tiny steps.
+    max_idle_steps: int = 8
     # Newton steps on rows near boundaries, over max_iter.
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
