@@ -92,17 +92,22 @@ class QuotaRounds(StreamedSet):
         """Return a pass at shifts that nearly fill the quotas."""
         if warm_start is not None and warm_start.shift is not None:
             return self._pass(scores, warm_start.shift.values)
-        # Scores that have learned from the quotas hardly have to be shifted.
-        unshifted = self._pass(scores, np.zeros(len(scores)))
-        if self._is_near(unshifted):
-            return unshifted
+        # Scores that have learned from the quotas hardly have to be shifted, and soft
+        # labels follow scaled odds: a few passes take less time than a large sample.
+        reached = self._pass(scores, np.zeros(len(scores)))
+        for _ in range(settings.QUOTA_ROUNDS.max_scaling_passes):
+            if self._is_near(reached):
+                return reached
+            reached = self._moved(scores, reached, self._scaled_shift(reached))
+
+        # Hard labels hardly follow.
         found = self.sample.find_shift(scores).values
         # A class within its interval has a shift of 0 but for its softness.
         softness = settings.QUOTA_NEWTON.hard_score / self.quotas.sharpness
         is_within = (self.quotas.width > 0) & (np.abs(found) <= softness)
         self._sums_overlaps = True
         by_sample = self._pass(scores, np.where(is_within, 0.0, found))
-        return min(by_sample, unshifted, key=lambda each: each.dual)
+        return min(by_sample, reached, key=lambda each: each.dual)
 
     def _fill(self, scores: Array, best: _Pass) -> _Pass:
         """Move the shifts until little is left of the errors, or rounding only."""
@@ -111,36 +116,44 @@ class QuotaRounds(StreamedSet):
         # From round to round the scores change less, and so does the first error.
         share_of_first = chosen.max_error_left * best.error / weight
         max_error = np.clip(share_of_first, chosen.min_error, chosen.max_error)
-        by_newton = True
+        damping = 0.0
         for _ in range(chosen.max_passes):
             if best.error <= max_error * weight:
                 break
             # 1. Move the shifts.
-            by_newton = by_newton and self._is_near(best)
-            moved = self._newton_shift(best) if by_newton else self._scaled_shift(best)
-            longest_step = settings.QUOTA_NEWTON.hard_score
-            step = np.clip(moved - best.shift, -longest_step, longest_step)
-            trial = self._pass(scores, best.shift + step)
-            if trial.error > chosen.max_error_factor * best.error:
-                # The overlaps have misled: sum them again.
-                self._sums_overlaps = True
+            if self._is_near(best):
+                shift = self._newton_shift(best, damping)
+            else:
+                shift = self._scaled_shift(best)
+            trial = self._moved(scores, best, shift)
 
-            # 2. See whether this is an improvement: scaled odds always are.
-            is_improved = trial.improves_on(best)
-            if not is_improved and best.error <= chosen.max_rounding * weight:
-                break
-            by_newton = is_improved
-            if is_improved:
+            # 2. Damp the next steps after one that is no improvement.
+            if trial.improves_on(best):
                 best = trial
+                damping *= chosen.lowered_damping_factor
+                continue
+            if best.error <= chosen.max_rounding * weight:
+                break
+            damping *= chosen.raised_damping_factor
+            damping = max(damping, chosen.first_damping)
         return best
+
+    def _moved(self, scores: Array, reached: _Pass, shift: Array) -> _Pass:
+        """Return the pass at other shifts, none of them much further than of use."""
+        longest_step = settings.QUOTA_NEWTON.hard_score
+        step = np.clip(shift - reached.shift, -longest_step, longest_step)
+        moved = self._pass(scores, reached.shift + step)
+        left = moved.error / max(reached.error, SMALLEST_DIVISOR)
+        # Overlaps that have misled are summed again in the next pass.
+        self._sums_overlaps |= left > settings.QUOTA_ROUNDS.max_error_factor
+        return moved
 
     def _pass(self, scores: Array, shift: Array) -> _Pass:
         """Label and sum all rows, in one pass."""
         quotas = self.quotas
         moved = shifted(scores, shift)
-        sums = self._read(
-            moved, is_soft=True, with_overlaps=self._sums_overlaps
-        )
+        with_overlaps = self._sums_overlaps
+        sums = self._read(moved, is_soft=True, with_overlaps=with_overlaps)
         weight = self.problem.moments.weight
         counts = sums.counts / weight
         if sums.overlaps is not None:
@@ -186,17 +199,19 @@ class QuotaRounds(StreamedSet):
         nearest_to_zero = np.clip(0.0, for_low, for_high)
         return np.where(quotas.is_shifted, nearest_to_zero, 0.0)
 
-    def _newton_shift(self, reached: _Pass) -> Array:
+    def _newton_shift(self, reached: _Pass, damping: float) -> Array:
         """Return the shifts that fill the quotas to second order.
 
         The weights of the classes are then linear in the shifts. Which classes are at
         which end of their intervals is found by an active set: a class leaves it where
         its shift has the wrong sign, and joins it where its weight is out of bounds.
+        Damping adds a share of the weights to the diagonal of the second derivative,
+        which would be that of scaled odds with the share 1.
         """
         quotas = self.quotas
         low = quotas.low
         high = low + quotas.width
-        hessian = self._hessian
+        hessian = self._hessian + damping * np.diag(reached.counts)
         has_interval = quotas.width > 0
         shift = reached.shift
         counts = reached.counts

@@ -348,13 +348,21 @@ class QuotaRounds:
     max_error: float = 1e-5
     # Error up to which rounding may prevent further progress.
     max_rounding: float = 1e-6
-    # Steps after the first pass.
-    max_passes: int = 30
+    # Steps after the first passes of a round. With these, no labeling takes more than
+    # 20 passes: the next round goes on where this one has ended.
+    max_passes: int = 13
+    # Steps that scale odds before the sample is asked, in the first round.
+    max_scaling_passes: int = 5
     # Factor of a weight from its quota up to which Newton's steps are of use.
     max_ratio: float = 2.0
     # After a step that leaves more than this share of the error the overlaps of the
     # classes are summed again.
     max_error_factor: float = 0.1
+    # Damping of steps after the first one that is no improvement, and its factors after
+    # further ones and after improvements.
+    first_damping: float = 0.01
+    raised_damping_factor: float = 10
+    lowered_damping_factor: float = 0.1
     # Changes of the classes that are at an end of their intervals, in one step.
     max_changes_of_active_set: int = 50
 
