@@ -563,7 +563,7 @@ def test_rows_near_boundaries_are_found_without_indices_from_memory(monkeypatch)
 
     monkeypatch.setattr(Place, "put_as_is", counted)
     rows = array_rows(on("device1", LARGE.X_unlabeled))
-    rule = LinearRule(np.array([[50.0, 0.0]] * LARGE.X.shape[1]), np.zeros(2), True)
+    rule = LinearRule(np.array([[500.0, 0.0]] * LARGE.X.shape[1]), np.zeros(2), True)
     frame = frame_of(LARGE.X)
     expected = MemoryRows(LARGE.X_unlabeled).label_sums(rule, frame, **near_all(rule))
     found = rows.label_sums(rule, frame, **near_all(rule))

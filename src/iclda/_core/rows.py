@@ -119,7 +119,7 @@ def near_boundary(shares: Array) -> AnyArray:
 
 
 def scrambled(index: Any) -> Any:
-    """Scramble an array of indices, so that rows can be chosen by divisibility but irregularly.
+    """Scramble indices, so that rows can be chosen by divisibility but irregularly.
 
     Of every 2^k consecutive indices one is scrambled to a multiple of 2^k, at no fixed
     distance from the next one: in many tables every second row is of the same kind.

@@ -377,9 +377,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         message = say("{name} {sentence}", name=type(self).__name__, sentence=sentence)
         if self._searches_among_many_maxima(problem):
             message = say(
-                "{message} With fewer labels than features there are many maxima, often "
-                "none worth finding: pass {@proportions=auto}, or use PessimisticLDA "
-                "or AverageLDA.",
+                "{message} With fewer labels than features there are many maxima, "
+                "often none worth finding: pass {@proportions=auto}, or use "
+                "PessimisticLDA or AverageLDA.",
                 message=message,
             )
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))

@@ -57,7 +57,11 @@ def test_labels_are_those_of_rows_in_memory(monkeypatch, n_classes, kind, sharpn
         [3, n_classes], n_classes=n_classes, n_labeled=30, n_unlabeled=2000
     )
     change_settings(
-        monkeypatch, "QUOTA_ROUNDS", max_error_left=0.0, max_error=1e-9, max_passes=60
+        monkeypatch,
+        "QUOTA_ROUNDS",
+        max_error_left=0.0,
+        max_error=1e-9,
+        max_first_passes=60,
     )
     problem, rounds = rounds_of(monkeypatch, sample, proportions_of(kind, n_classes))
     scores = np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
@@ -103,7 +107,7 @@ def draw_many_classes(n_classes, n_features, n_rows):
 
 @pytest.mark.parametrize(
     ("n_classes", "n_features", "n_rows", "on_device"),
-    [(100, 30, 6000, False), (100, 30, 6000, True), (1000, 40, 3000, True)],
+    [(100, 30, 6000, False), (100, 30, 6000, True), (1000, 40, 6000, True)],
 )
 def test_quotas_of_many_classes_take_few_passes(
     monkeypatch, n_classes, n_features, n_rows, on_device
@@ -124,7 +128,7 @@ def test_quotas_of_many_classes_take_few_passes(
 
     monkeypatch.setattr(kind, "label_sums", counted)
     change_settings(monkeypatch, "ROUNDS", max_rows=1000, max_numbers_with_quotas=0)
-    n_rounds = 3 if n_classes == 100 else 1
+    n_rounds = 3 if n_classes == 100 else 2
     given = ExpectationMaximizationLDA(proportions=shares, max_iter=n_rounds)
     with pytest.warns(UserWarning, match="before it converged"):
         given.fit(X, y, X_unlabeled=X_unlabeled)
@@ -133,8 +137,7 @@ def test_quotas_of_many_classes_take_few_passes(
     assert n_read["passes"] <= 20 * (1 + n_rounds)
     assert n_read["with rows"] == 0
     n_unlabeled = given.class_weights_ * (n_rows + len(y)) - 4
-    print(n_read)
-    np.testing.assert_allclose(n_unlabeled / n_rows, shares, atol=1e-4)
+    np.testing.assert_allclose(n_unlabeled / n_rows, shares, atol=1e-5)
 
 
 def test_the_sample_is_asked_in_the_first_round_at_most(monkeypatch):

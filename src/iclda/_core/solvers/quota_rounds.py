@@ -82,7 +82,10 @@ class QuotaRounds(StreamedSet):
         self, scores: Array, warm_start: SoftLabels | None = None
     ) -> SoftLabels:
         begun = self._begin(scores, warm_start)
-        filled = self._fill(scores, begun)
+        chosen = settings.QUOTA_ROUNDS
+        is_first = warm_start is None or warm_start.shift is None
+        max_passes = chosen.max_first_passes if is_first else chosen.max_passes
+        filled = self._fill(scores, begun, max_passes)
         labels = self._labels_of(shifted(scores, filled.shift), filled.sums)
         labels.log_sum = filled.dual
         labels.shift = Shift(filled.shift, 1.0, self.sample)
@@ -109,7 +112,7 @@ class QuotaRounds(StreamedSet):
         by_sample = self._pass(scores, np.where(is_within, 0.0, found))
         return min(by_sample, reached, key=lambda each: each.dual)
 
-    def _fill(self, scores: Array, best: _Pass) -> _Pass:
+    def _fill(self, scores: Array, best: _Pass, max_passes: int) -> _Pass:
         """Move the shifts until little is left of the errors, or rounding only."""
         chosen = settings.QUOTA_ROUNDS
         weight = self.quotas.weight
@@ -117,7 +120,7 @@ class QuotaRounds(StreamedSet):
         share_of_first = chosen.max_error_left * best.error / weight
         max_error = np.clip(share_of_first, chosen.min_error, chosen.max_error)
         damping = 0.0
-        for _ in range(chosen.max_passes):
+        for _ in range(max_passes):
             if best.error <= max_error * weight:
                 break
             # 1. Move the shifts.

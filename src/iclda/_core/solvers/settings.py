@@ -348,9 +348,10 @@ class QuotaRounds:
     max_error: float = 1e-5
     # Error up to which rounding may prevent further progress.
     max_rounding: float = 1e-6
-    # Steps after the first passes of a round. With these, no labeling takes more than
-    # 20 passes: the next round goes on where this one has ended.
-    max_passes: int = 13
+    # Steps after the first passes of the first labeling, and of every other one, which
+    # goes on where the one before has ended.
+    max_first_passes: int = 30
+    max_passes: int = 15
     # Steps that scale odds before the sample is asked, in the first round.
     max_scaling_passes: int = 5
     # Factor of a weight from its quota up to which Newton's steps are of use.
