@@ -1,5 +1,7 @@
 """Warnings of fits that do not converge, and bounds of the gain on supervised LDA."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -201,3 +203,25 @@ def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     of_marked = list(vars(fitted.gain_bounds(sample.rows, sample.labels)).values())
     of_further = list(vars(bounds_of(fitted, sample)).values())
     np.testing.assert_allclose(of_marked, of_further, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_features", "is_advised"), [(2, False), (20, True)])
+def test_with_fewer_labels_than_features_a_search_advises_what_helps(
+    n_features, is_advised
+):
+    rng = np.random.default_rng(0)
+    y = np.arange(12) % 2
+    X = rng.standard_normal((12, n_features)) + y[:, None]
+    unlabeled = rng.standard_normal((300, n_features)) + 0.5
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        ImplicitlyConstrainedLDA(max_iter=1, n_starts=2, tol=1e-12).fit(
+            X, y, X_unlabeled=unlabeled
+        )
+    messages = [
+        str(each.message) for each in warned if each.category is NotConvergedWarning
+    ]
+    assert messages
+    advised = [text for text in messages if "PessimisticLDA or AverageLDA" in text]
+    assert bool(advised) == is_advised
+    assert all("proportions='auto'" in text for text in advised)

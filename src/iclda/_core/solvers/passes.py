@@ -8,7 +8,7 @@ corrects it. A pass more gives the certificate.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,25 @@ class SamplePath(NamedTuple):
     end: Array
     scores: Array
     tau: float
+
+
+@dataclass
+class _Progress:
+    """How long ago a pass halved the gap over the rows near boundaries."""
+
+    smallest_gap: float = np.inf
+    n_idle: int = 0
+
+    @property
+    def has_ended(self) -> bool:
+        return self.n_idle >= settings.PASSES.max_idle_steps
+
+    def note(self, gap: float) -> None:
+        """Compare the gap after a pass with the last one that was half as large."""
+        self.n_idle += 1
+        if gap <= self.smallest_gap / 2:
+            self.smallest_gap = gap
+            self.n_idle = 0
 
 
 def leave_sample(
@@ -99,8 +118,9 @@ def follow_in_passes(
     best: Path | None = None
     n_iter = 0
     is_accepted = True
+    progress = _Progress()
     for _ in range(chosen.max_passes):
-        if n_iter >= max_iter or effort.is_exhausted:
+        if n_iter >= max_iter or effort.is_exhausted or progress.has_ended:
             break
 
         # 1. Follow the path on the rows that the last pass returned.
@@ -115,6 +135,7 @@ def follow_in_passes(
 
         # 3. Certify it where little seems to be left.
         local_gap = _local_gap(objective, state)
+        progress.note(local_gap)
         is_small = local_gap <= chosen.certified_share_of_tol * effort.tol
         if is_small:
             gap = follower.gap(state)

@@ -225,6 +225,9 @@ class Passes:
     first_tau_of_sample: float = 0.2
     # Passes that move the point.
     max_passes: int = 30
+    # The search ends after this many passes in a row that do not halve the gap over the
+    # rows near boundaries: with fewer labels than features it may go on in tiny steps.
+    max_idle_steps: int = 8
     # Newton steps on rows near boundaries, over max_iter.
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
@@ -335,6 +338,37 @@ class QuotaPasses:
 
 
 @dataclass(frozen=True)
+class QuotaRounds:
+    """Passes over all rows that fill the quotas of one round of EM."""
+
+    # Share of the first error of a round at which its quotas count as filled, between
+    # a smallest and a largest error over the weight of the rows.
+    max_error_left: float = 0.03
+    min_error: float = 1e-9
+    max_error: float = 1e-5
+    # Error up to which rounding may prevent further progress.
+    max_rounding: float = 1e-6
+    # Steps after the first passes of the first labeling, and of every other one, which
+    # goes on where the one before has ended.
+    max_first_passes: int = 30
+    max_passes: int = 15
+    # Steps that scale odds before the sample is asked, in the first round.
+    max_scaling_passes: int = 5
+    # Factor of a weight from its quota up to which Newton's steps are of use.
+    max_ratio: float = 2.0
+    # After a step that leaves more than this share of the error the overlaps of the
+    # classes are summed again.
+    max_error_factor: float = 0.1
+    # Damping of steps after the first one that is no improvement, and its factors after
+    # further ones and after improvements.
+    first_damping: float = 0.01
+    raised_damping_factor: float = 10
+    lowered_damping_factor: float = 0.1
+    # Changes of the classes that are at an end of their intervals, in one step.
+    max_changes_of_active_set: int = 50
+
+
+@dataclass(frozen=True)
 class Proof:
     """Proofs that a maximum is global (``global_bound``)."""
 
@@ -400,4 +434,5 @@ SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()
+QUOTA_ROUNDS = QuotaRounds()
 PROOF = Proof()
