@@ -175,8 +175,8 @@ METHODS = (
         paper_name="MCPLDA",
         title="pessimistic LDA",
         sentence=(
-            "It gains most on supervised LDA under the least favorable classes "
-            "of unlabeled rows."
+            "It improves most on supervised LDA if the unlabeled rows have the "
+            "least favorable classes."
         ),
         color="#a05a2c",
         module="pessimistic",
@@ -311,7 +311,7 @@ FURTHER = (
     Method(
         name="moment-nearest-mean-anew",
         paper_name="MCNM-anew",
-        title="moment constrained nearest mean, variance anew",
+        title="moment constrained nearest mean, variance re-estimated",
         sentence=(
             "As moment-nearest-mean, but the variance is estimated about the "
             "shifted means."

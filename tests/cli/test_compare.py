@@ -79,7 +79,7 @@ def test_it_looks_at_the_table_compares_and_answers(done):
         "Answer",
         "Next: iclda fit",
         "error",
-        "The learning curves",
+        "Next, the learning curves",
         "Report: ",
     ]
     places = [said.index(part) for part in parts]
@@ -254,7 +254,7 @@ def test_the_answer_is_printed_before_the_curves_are_computed(
         code, said, error = compare(tmp_path)
     assert code == 130
     assert (
-        "Interrupted. What was computed is kept: run the same command to go on."
+        "Interrupted. What was computed is kept: run the same command to continue."
         in error
     )
     assert "Next: iclda fit" in said

@@ -242,7 +242,7 @@ def test_8_a_missing_y_beside_the_marker_is_told():
 def test_7_the_marker_as_text_is_a_class_and_told():
     y = np.array(labels("a", "b", "-1"))
     message = (
-        "The text '-1' is taken for a class in 18 rows, because unlabeled=-1 is a "
+        "The text '-1' is read as a class in 18 rows, because unlabeled=-1 is a "
         "number. Pass unlabeled='-1' if these rows are unlabeled."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
@@ -252,7 +252,7 @@ def test_7_the_marker_as_text_is_a_class_and_told():
 
 def test_6_minus_one_as_a_third_class_is_told():
     message = (
-        "-1 is taken for a class in 18 rows, because unlabeled=None marks the "
+        "-1 is read as a class in 18 rows, because unlabeled=None marks the "
         "unlabeled rows. Pass unlabeled=-1 if these rows are unlabeled."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):

@@ -132,6 +132,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     _needs: ClassVar[Needs] = Needs()
     # Rules for the parameters that only this classifier has.
     _own_constraints: ClassVar[dict[str, Any]] = {}
+    # Groups that are routed to a splitter stay out of ``fit`` unless it asks for them.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "groups": False,
+        "groups_unlabeled": False,
+    }
 
     priors: Any = None
     shrinkage: Any = None

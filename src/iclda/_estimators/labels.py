@@ -110,7 +110,7 @@ def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
     n_texts = int(is_text_of_marker.sum())
     if n_texts and not _is_text(marker) and not is_missing(marker):
         yield (
-            f"The text {str(marker)!r} is taken for a class in "
+            f"The text {str(marker)!r} is read as a class in "
             f"{plural(n_texts, 'row')}, because unlabeled={marker!r} is a number. Pass "
             f"unlabeled={str(marker)!r} if these rows are unlabeled."
         )
@@ -120,7 +120,7 @@ def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
     has_marks = n_missing or n_marked or has_others
     if n_minus_one and not has_marks and len(np.unique(values)) > 2:
         yield (
-            f"-1 is taken for a class in {plural(n_minus_one, 'row')}, because "
+            f"-1 is read as a class in {plural(n_minus_one, 'row')}, because "
             f"unlabeled={marker!r} marks the unlabeled rows. Pass unlabeled=-1 if "
             "these rows are unlabeled."
         )

@@ -75,8 +75,8 @@ _CALIBRATED = (
     "The intervals cover chance in the rows and in the held-out labels of the fit."
 )
 _UNCALIBRATED = (
-    "The fit held out no labels: the intervals take its probabilities for right, and "
-    "are too narrow."
+    "The fit held out no labels, so the intervals assume that its probabilities are "
+    "right, and are too narrow."
 )
 _CORRECTED = (
     "The count is corrected by labels drawn at random, and valid whatever the model is."

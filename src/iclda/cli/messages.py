@@ -25,7 +25,7 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 # Sentences after an interruption.
 NOT_WRITTEN = "Nothing was written."
-RESUMABLE = "What was computed is kept: run the same command to go on."
+RESUMABLE = "What was computed is kept: run the same command to continue."
 
 # The greatest width of lines: longer ones are hard to read.
 _MAX_LINE_WIDTH = 100

@@ -251,7 +251,7 @@ def _values_by_class(series: Any, labels: AnyArray) -> str:
         f"{values} for {name}" for values, name in zip(shown, classes, strict=True)
     ]
     listed = ", ".join(texts[:_MAX_NAMED_CLASSES])
-    return f"{listed} in all labeled rows: it may be made from the class."
+    return f"{listed} in all labeled rows: it may have been computed from the class."
 
 
 def _separate_texts(texts: AnyArray, codes: AnyArray) -> list[str]:
