@@ -338,7 +338,7 @@ class QuotaPasses:
 
 
 @dataclass(frozen=True)
-class QuotaRounds:
+class QuotaRoundSteps:
     """Passes over all rows that fill the quotas of one round of EM."""
 
     # Share of the first error of a round at which its quotas count as filled, between
@@ -434,5 +434,5 @@ SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()
-QUOTA_ROUNDS = QuotaRounds()
+QUOTA_ROUNDS = QuotaRoundSteps()
 PROOF = Proof()
