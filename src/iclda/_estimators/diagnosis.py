@@ -65,7 +65,7 @@ class NotConvergedWarning(ConvergenceWarning):
 
     - "max_iterations": it stopped after ``max_iter`` rounds;
     - "many_classes": after fewer rounds, because that many classes take too long;
-    - "not_found": after fewer rounds, because every step takes long;
+    - "not_found": after fewer rounds, because every step takes long or gains little;
     - "stalled": no step reduces the gap any more;
     - "unbounded": the likelihood has no maximum.
     """

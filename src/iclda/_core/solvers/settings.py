@@ -225,9 +225,11 @@ class Passes:
     first_tau_of_sample: float = 0.2
     # Passes that move the point.
     max_passes: int = 30
-    # The search ends after this many passes in a row that do not halve the gap over the
-    # rows near boundaries: with fewer labels than features it may go on in tiny steps.
-    max_idle_steps: int = 8
+    # The search ends after this many passes in a row, or Newton steps over max_iter,
+    # that do not halve the gap over the rows near boundaries: with fewer labels than
+    # features it may go on in tiny steps.
+    max_idle_passes: int = 8
+    idle_steps_over_max_iter: float = 0.5
     # Newton steps on rows near boundaries, over max_iter.
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
