@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda import ExpectationMaximizationLDA
+from iclda import ExpectationMaximizationLDA, NotConvergedWarning
 from iclda._core.solvers import Limits, alternate
 from iclda._core.solvers.quota_rounds import QuotaRounds
 from iclda._core.solvers.quota_sets import QuotaSet
@@ -128,13 +128,13 @@ def test_quotas_of_many_classes_take_few_passes(
 
     monkeypatch.setattr(kind, "label_sums", counted)
     change_settings(monkeypatch, "ROUNDS", max_rows=1000, max_numbers_with_quotas=0)
-    n_rounds = 3 if n_classes == 100 else 2
+    n_rounds = 3
     given = ExpectationMaximizationLDA(proportions=shares, max_iter=n_rounds)
     with pytest.warns(UserWarning, match="before it converged"):
         given.fit(X, y, X_unlabeled=X_unlabeled)
-    # Free labels take a pass for the start, and one for each round.
+    # Free labels take passes for the moments, the start, and each round.
     assert n_read["passes"] == given.n_passes_ - 1
-    assert n_read["passes"] <= 20 * (1 + n_rounds)
+    assert given.n_passes_ <= 20 * (2 + n_rounds)
     assert n_read["with rows"] == 0
     n_unlabeled = given.class_weights_ * (n_rows + len(y)) - 4
     np.testing.assert_allclose(n_unlabeled / n_rows, shares, atol=1e-5)
@@ -158,3 +158,102 @@ def test_the_sample_is_asked_in_the_first_round_at_most(monkeypatch):
     for factor in (1.001, 1.002):
         labels = rounds.soft_labels(factor * scores, labels)
     assert len(asked) == 1
+
+
+def hard_problem(monkeypatch, n_classes, n_rows):
+    """Classes far apart, and proportions that are not those of the rows."""
+    rng = np.random.default_rng(0)
+    means = 3 * rng.standard_normal((n_classes, 30))
+    shares = np.linspace(1, 3, n_classes) / (2 * n_classes)
+    hidden = rng.choice(n_classes, n_rows, p=shares)
+    X_unlabeled = means[hidden] + rng.standard_normal((n_rows, 30))
+    y = np.resize(np.arange(n_classes), 4 * n_classes)
+    X = means[y] + rng.standard_normal((len(y), 30))
+    n_held = n_rows // 4
+    change_settings(monkeypatch, "ROUNDS", max_rows=n_held, max_numbers_with_quotas=0)
+    return X, y, X_unlabeled, shares[::-1]
+
+
+def counted_labelings(monkeypatch):
+    """The passes that each labeling takes, which fits append to."""
+    n_passes = []
+    soft_labels = QuotaRounds.soft_labels
+
+    def counted(self, *arguments, **options):
+        n_before = self.n_passes
+        labels = soft_labels(self, *arguments, **options)
+        n_passes.append(self.n_passes - n_before)
+        return labels
+
+    monkeypatch.setattr(QuotaRounds, "soft_labels", counted)
+    return n_passes
+
+
+def test_hard_labels_are_softened_to_fill_quotas(monkeypatch):
+    X, y, X_unlabeled, shares = hard_problem(monkeypatch, 10, 6000)
+    n_passes = counted_labelings(monkeypatch)
+    read = ExpectationMaximizationLDA(proportions=shares)
+    read.fit(X, y, X_unlabeled=X_unlabeled)
+    assert read.converged_
+    assert n_passes[0] <= 30
+    assert max(n_passes[1:]) <= 20
+    n_unlabeled = read.class_weights_ * (len(X_unlabeled) + len(y)) - 4
+    np.testing.assert_allclose(n_unlabeled / len(X_unlabeled), shares, atol=1e-5)
+    # In memory the quotas are those of every round.
+    change_settings(monkeypatch, "ROUNDS", max_rows=10_000)
+    held = ExpectationMaximizationLDA(proportions=shares)
+    held.fit(X, y, X_unlabeled=X_unlabeled)
+    assert held.converged_
+    of_read = read.log_likelihood_path_[-1]
+    of_held = held.log_likelihood_path_[-1]
+    assert of_read == pytest.approx(of_held, rel=1e-3)
+
+
+@pytest.mark.parametrize(("n_classes", "n_rows"), [(100, 3000), (1000, 6000)], ids=str)
+def test_quotas_that_stay_unfilled_end_a_fit_after_few_passes(
+    monkeypatch, n_classes, n_rows
+):
+    X, y, X_unlabeled, shares = hard_problem(monkeypatch, n_classes, n_rows)
+    # Each labeling may take less than it needs.
+    change_settings(
+        monkeypatch,
+        "QUOTA_ROUNDS",
+        max_first_passes=5,
+        max_passes=5,
+        max_unfilled_rounds=3,
+    )
+    n_passes = counted_labelings(monkeypatch)
+    fitted = ExpectationMaximizationLDA(proportions=shares)
+    with pytest.warns(NotConvergedWarning, match="Check whether the proportions"):
+        fitted.fit(X, y, X_unlabeled=X_unlabeled)
+    assert fitted.outcome_ == "unfilled"
+    assert fitted.n_iter_ <= 3
+    # A refused extrapolation is one more labeling of a round.
+    assert len(n_passes) <= 1 + 2 * 3
+    assert fitted.n_passes_ == 1 + sum(n_passes)
+    # That of scores that were left soft is made in any case.
+    assert max(n_passes) <= 5 + 5
+
+
+@pytest.mark.parametrize("kind", ["shares", "intervals"])
+@pytest.mark.parametrize("n_classes", [2, 20, 200])
+@pytest.mark.parametrize("sharpness", [1.0, 1e3, 1e6])
+def test_no_labeling_takes_more_than_twenty_passes(
+    monkeypatch, kind, n_classes, sharpness
+):
+    sample = draw_sample(
+        [5, n_classes],
+        n_classes=n_classes,
+        n_labeled=2 * n_classes,
+        n_unlabeled=4 * n_classes + 400,
+    )
+    problem, rounds = rounds_of(monkeypatch, sample, proportions_of(kind, n_classes))
+    n_passes = counted_labelings(monkeypatch)
+    rng = np.random.default_rng(n_classes)
+    labels = None
+    for _ in range(3):
+        # Scores that have nothing to do with those before, with a shift that misleads.
+        scores = sharpness * rng.standard_normal(problem.labeled_point.shape)
+        labels = rounds.soft_labels(scores, labels)
+    assert n_passes[0] <= 30
+    assert max(n_passes[1:]) <= 20

@@ -49,6 +49,11 @@ class Outcome(Enum):
         "could not close the gap to the tolerance: {detail}.",
         "A larger max_iter does not help: raise tol (now {tol:g}).",
     )
+    UNFILLED = (
+        "could not give the classes the proportions of the unlabeled rows: {detail}.",
+        "Check whether the proportions are those of these rows, or pass intervals; "
+        "a larger max_iter does not help (now {max_iter}).",
+    )
     UNBOUNDED = "stopped where the likelihood is unbounded: {detail}.", ""
 
     def describe(self, detail: str, max_iter: int | str, tol: float | None) -> Text:

@@ -77,27 +77,60 @@ class QuotaRounds(StreamedSet):
     # the last pass that summed it, and whether the next pass does.
     _hessian: Array = field(init=False)
     _sums_overlaps: bool = field(default=True, init=False)
+    # The number of the last pass that the present labeling may take.
+    _last_pass: int = field(default=0, init=False)
 
     def soft_labels(
         self, scores: Array, warm_start: SoftLabels | None = None
     ) -> SoftLabels:
-        begun = self._begin(scores, warm_start)
         chosen = settings.QUOTA_ROUNDS
+        weight = self.quotas.weight
         is_first = warm_start is None or warm_start.shift is None
         max_passes = chosen.max_first_passes if is_first else chosen.max_passes
-        filled = self._fill(scores, begun, max_passes)
+        self._last_pass = self.n_passes + max_passes
+
+        # 1. Fill the quotas by steps from shifts that nearly do.
+        begun = self._begin(scores, warm_start)
+        # From round to round the scores change less, and so does the first error.
+        share_of_first = chosen.max_error_left * begun.error / weight
+        max_error = np.clip(share_of_first, chosen.min_error, chosen.max_error)
+        filled = self._fill(scores, begun, max_error, chosen.max_slow_steps)
+
+        # 2. Where labels are too hard for that, soften them first.
+        is_unfilled = filled.error > chosen.max_error * weight
+        if is_unfilled and self._are_hard and self._has_passes:
+            hardened = self._harden(scores, filled, max_error)
+            filled = min(filled, hardened, key=lambda each: each.error)
+
         labels = self._labels_of(shifted(scores, filled.shift), filled.sums)
         labels.log_sum = filled.dual
         labels.shift = Shift(filled.shift, 1.0, self.sample)
+        labels.are_filled = filled.error <= chosen.max_error * weight
         return labels
+
+    @property
+    def _has_passes(self) -> bool:
+        """Whether the labeling may take another pass."""
+        return self.n_passes < self._last_pass
+
+    @property
+    def _are_hard(self) -> bool:
+        """Whether few rows have soft labels: Newton's steps see no others."""
+        softness = float(np.trace(self._hessian)) / self.quotas.weight
+        return softness <= settings.QUOTA_ROUNDS.max_softness
 
     def _begin(self, scores: Array, warm_start: SoftLabels | None) -> _Pass:
         """Return a pass at shifts that nearly fill the quotas."""
+        begun: _Pass | None = None
         if warm_start is not None and warm_start.shift is not None:
-            return self._pass(scores, warm_start.shift.values)
+            begun = self._pass(scores, warm_start.shift.values)
+            if self._is_near(begun):
+                return begun
         # Scores that have learned from the quotas hardly have to be shifted, and soft
         # labels follow scaled odds: a few passes take less time than a large sample.
         reached = self._pass(scores, np.zeros(len(scores)))
+        if begun is not None and begun.dual <= reached.dual:
+            return begun
         for _ in range(settings.QUOTA_ROUNDS.max_scaling_passes):
             if self._is_near(reached):
                 return reached
@@ -112,15 +145,19 @@ class QuotaRounds(StreamedSet):
         by_sample = self._pass(scores, np.where(is_within, 0.0, found))
         return min(by_sample, reached, key=lambda each: each.dual)
 
-    def _fill(self, scores: Array, best: _Pass, max_passes: int) -> _Pass:
-        """Move the shifts until little is left of the errors, or rounding only."""
+    def _fill(
+        self, scores: Array, best: _Pass, max_error: float, max_slow_steps: float
+    ) -> _Pass:
+        """Move the shifts until little is left of the errors, or rounding only.
+
+        It also ends after several steps in a row that do not halve the error, if labels
+        are hard.
+        """
         chosen = settings.QUOTA_ROUNDS
         weight = self.quotas.weight
-        # From round to round the scores change less, and so does the first error.
-        share_of_first = chosen.max_error_left * best.error / weight
-        max_error = np.clip(share_of_first, chosen.min_error, chosen.max_error)
         damping = 0.0
-        for _ in range(max_passes):
+        n_slow = 0
+        while self._has_passes and n_slow < max_slow_steps:
             if best.error <= max_error * weight:
                 break
             # 1. Move the shifts.
@@ -129,6 +166,9 @@ class QuotaRounds(StreamedSet):
             else:
                 shift = self._scaled_shift(best)
             trial = self._moved(scores, best, shift)
+
+            is_slow = self._are_hard and trial.error > best.error / 2
+            n_slow = n_slow + 1 if is_slow else 0
 
             # 2. Damp the next steps after one that is no improvement.
             if trial.improves_on(best):
@@ -140,6 +180,31 @@ class QuotaRounds(StreamedSet):
             damping *= chosen.raised_damping_factor
             damping = max(damping, chosen.first_damping)
         return best
+
+    def _harden(self, scores: Array, reached: _Pass, max_error: float) -> _Pass:
+        """Fill the quotas of softened labels, which harden step by step.
+
+        Scores and shifts are divided by a tau that falls to 1. Newton's steps for hard
+        labels see the few rows near boundaries only, and these may be the wrong ones.
+        """
+        chosen = settings.QUOTA_ROUNDS
+        of_rows = self.sample.scores_of_rows(scores)
+        score_range = float(np.ptp(of_rows, axis=0).max(initial=0.0))
+        tau = chosen.first_tau_over_range * score_range
+        shift = reached.shift
+        while self._has_passes:
+            tau = max(1.0, tau)
+            self._sums_overlaps = True
+            softened = scores / tau
+            begun = self._pass(softened, shift / tau)
+            if tau == 1:
+                return self._fill(scores, begun, max_error, np.inf)
+            reached = self._fill(
+                softened, begun, chosen.max_error_of_level, chosen.max_slow_steps
+            )
+            shift = tau * reached.shift
+            tau *= chosen.tau_factor
+        return self._pass(scores, shift)
 
     def _moved(self, scores: Array, reached: _Pass, shift: Array) -> _Pass:
         """Return the pass at other shifts, none of them much further than of use."""
@@ -221,8 +286,8 @@ class QuotaRounds(StreamedSet):
         for _ in range(settings.QUOTA_ROUNDS.max_changes_of_active_set):
             # 1. Choose the end of its interval at which each class is, if any.
             scale = np.maximum(np.diag(hessian), SMALLEST_DIVISOR)
-            is_at_low = shift + (low - counts) / scale > 0
-            is_at_high = shift + (high - counts) / scale < 0
+            is_at_low = scale * shift + low - counts > 0
+            is_at_high = scale * shift + high - counts < 0
             is_active = quotas.is_shifted & (is_at_low | is_at_high | ~has_interval)
             targets = np.where(is_at_high, high, low)
 

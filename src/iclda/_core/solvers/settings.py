@@ -350,10 +350,12 @@ class QuotaRoundSteps:
     max_error: float = 1e-5
     # Error up to which rounding may prevent further progress.
     max_rounding: float = 1e-6
-    # Steps after the first passes of the first labeling, and of every other one, which
-    # goes on where the one before has ended.
-    max_first_passes: int = 30
-    max_passes: int = 15
+    # Passes of the first and of every other labeling but for a last one, and rounds of a
+    # fit that may leave quotas unfilled. Without quotas, EM takes two passes before its
+    # rounds and one for each labeling in them: these are at most 20 times as many.
+    max_first_passes: int = 29
+    max_passes: int = 19
+    max_unfilled_rounds: int = 10
     # Steps that scale odds before the sample is asked, in the first round.
     max_scaling_passes: int = 5
     # Factor of a weight from its quota up to which Newton's steps are of use.
@@ -366,6 +368,15 @@ class QuotaRoundSteps:
     first_damping: float = 0.01
     raised_damping_factor: float = 10
     lowered_damping_factor: float = 0.1
+    # Steps in a row that do not halve the error, after which labels are softened, and
+    # the mean of 1 - (sum of squared shares) of rows up to which labels are hard.
+    max_slow_steps: int = 4
+    max_softness: float = 0.05
+    # Soft labels: the first tau, over the largest range of the scores of a row, the
+    # factor of tau from level to level, and the error at which a level ends.
+    first_tau_over_range: float = 0.02
+    tau_factor: float = 0.3
+    max_error_of_level: float = 0.01
     # Changes of the classes that are at an end of their intervals, in one step.
     max_changes_of_active_set: int = 50
 
