@@ -42,7 +42,8 @@ class _Pass(NamedTuple):
     sums : the label sums of all rows
     counts : (K,) weights of the classes, over N
     dual : the dual
-    errors : (K,) how far the weights are from the quotas, 0 in classes not shifted
+    errors : (K,) how far the weights are from the quotas; a class that gets the rest
+        has the errors of all others
     """
 
     shift: Array
@@ -234,7 +235,7 @@ class QuotaRounds(StreamedSet):
             sums=sums,
             counts=counts,
             dual=sums.log_sum / weight + quotas.hard_cost(shift),
-            errors=np.where(quotas.is_shifted, errors, 0.0),
+            errors=errors,
         )
 
     def _wanted(self, counts: Array, shift: Array) -> Array:

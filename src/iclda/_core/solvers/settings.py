@@ -350,9 +350,10 @@ class QuotaRoundSteps:
     max_error: float = 1e-5
     # Error up to which rounding may prevent further progress.
     max_rounding: float = 1e-6
-    # Passes of the first labeling and of every other one, but for a last one; and rounds
-    # of a fit that may leave quotas unfilled. Without quotas, EM takes two passes before
-    # the rounds and one for each labeling in them: these are at most 20 times as many.
+    # Passes of the first labeling and of every other one, but for a last one; and
+    # rounds of a fit that may leave quotas unfilled. Without quotas, EM takes two
+    # passes before the rounds and one for each labeling in them: these are at most 20
+    # times as many.
     max_first_passes: int = 29
     max_passes: int = 19
     max_unfilled_rounds: int = 10
