@@ -12,7 +12,7 @@ in four rounds. Errors of AutoLDA in percent, on new rows, and on rows of the dr
 were not chosen; its proportions are free unless labels are random. Sets that the rule
 was chosen on are reported apart (feature_sets.py).
 
-``--peers`` adds strategies of the literature (peers.py), and two of scikit-activeml if
+``--peers`` adds strategies of the literature (peers.py), and four of scikit-activeml if
 it is installed (``pip install scikit-activeml``), and prints the seconds that choosing
 takes.
 
@@ -48,10 +48,10 @@ LARGE = (1_000_000, 256)
 BUDGETS = (1, 2, 4, 8)
 STRATEGIES = ("random", "k-means", "margin", "rows_to_label")
 COMPARED = ("rows_to_label", *PUBLISHED, "k-means", "random")
-# Those of scikit-activeml that choose hundreds of rows of 2,000 in seconds. TypiClust
-# and CoreSet, which take half a minute for 70, do not scale.
+# Those of scikit-activeml that need no classifier.
 OF_SKACTIVEML = {
-    f"scikit-activeml: {name}": name for name in ("MaxHerding", "ProbCover")
+    f"scikit-activeml: {name}": name
+    for name in ("MaxHerding", "TypiClust", "CoreSet", "ProbCover")
 }
 
 
