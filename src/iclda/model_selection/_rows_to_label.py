@@ -97,6 +97,7 @@ def rows_to_label(
     rows = np.asarray(source.held(is_drawn).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
     weights = _weights(rows, codes[index])
+    rows = _in_range(rows)
     if are_network_features(rows):
         scale = UnitLength(rows.mean(axis=0))
         rows = scale(rows)
@@ -190,6 +191,15 @@ def _weights(rows: Array, codes: AnyArray) -> Array:
     doubts = 1 - (shares[:, -1] - shares[:, -2])
     power = 1 - n_classes / np.count_nonzero(codes >= 0)
     return np.maximum(doubts, _MIN_DOUBT) ** power
+
+
+def _in_range(rows: Array) -> Array:
+    """Return rows divided by a power of two, so that all values are between -1 and 1.
+
+    Squares of very large or small values would overflow or vanish. No digit is lost.
+    """
+    _, exponent = np.frexp(np.abs(rows).max())
+    return np.ldexp(rows, -exponent)
 
 
 def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArray:
