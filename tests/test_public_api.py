@@ -25,6 +25,7 @@ from tests.helpers.docstrings import (
 )
 
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
+WRAPPERS = ["OpenSetClassifier"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = [
     *("ColumnError", "DegenerateFitWarning", "FitError", "NoUnlabeledRowsWarning"),
@@ -42,6 +43,9 @@ OPTIONAL = [
 ]
 every_classifier = pytest.mark.parametrize(
     "classifier", [getattr(iclda, name) for name in NAMES]
+)
+every_class = pytest.mark.parametrize(
+    "classifier", [getattr(iclda, name) for name in [*NAMES, *WRAPPERS]]
 )
 
 
@@ -65,7 +69,7 @@ def fit(classifier):
 
 
 def test_the_package_exports_the_classifiers_model_files_and_messages():
-    assert sorted(iclda.__all__) == sorted([*NAMES, *FUNCTIONS, *MESSAGES])
+    assert sorted(iclda.__all__) == sorted([*NAMES, *WRAPPERS, *FUNCTIONS, *MESSAGES])
     for name in [*NAMES, *MESSAGES]:
         assert inspect.isclass(getattr(iclda, name))
 
@@ -137,7 +141,7 @@ def test_fit_writes_only_names_that_end_in_an_underscore(classifier):
     assert {name: vars(estimator)[name] for name in before} == before
 
 
-@every_classifier
+@every_class
 def test_every_public_method_documents_its_parameters(classifier):
     for name, method in inspect.getmembers(classifier, inspect.isfunction):
         if name.startswith("_") or not method.__module__.startswith("iclda"):
@@ -168,7 +172,7 @@ def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
             assert_parameters_are_documented(method)
 
 
-@every_classifier
+@every_class
 def test_every_section_of_the_docstring_is_underlined(classifier):
     lines = inspect.getdoc(classifier).splitlines()
     underlined = [before for before, line in pairwise(lines) if set(line) == {"-"}]
@@ -176,7 +180,7 @@ def test_every_section_of_the_docstring_is_underlined(classifier):
     assert not [line for line in lines if "--" in line and set(line) != {"-"}]
 
 
-@every_classifier
+@every_class
 def test_the_examples_of_the_docstring_run(classifier):
     runner = doctest.DocTestRunner()
     for example in doctest.DocTestFinder(recurse=False).find(classifier, globs={}):

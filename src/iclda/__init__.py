@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
         NearestMean,
     )
     from ._estimators.normalized import NormalizedLDA
+    from ._estimators.open_set import OpenSetClassifier
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
     from ._estimators.self_training import SelfTrainingLDA
@@ -57,6 +58,7 @@ _HOME = {
     "NoUnlabeledRowsWarning": "._messages",
     "NotConvergedWarning": "._estimators.diagnosis",
     "NothingLearnedWarning": "._messages",
+    "OpenSetClassifier": "._estimators.open_set",
     "ParameterError": "._messages",
     "compare": ".studies.compare.api",
     "load_model": ".model_files",

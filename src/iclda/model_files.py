@@ -232,6 +232,10 @@ def _without_rows(model: Any) -> Any:
     for name in ("_responsibilities_", "held_out_probabilities_"):
         if name in vars(model):
             setattr(model, name, None)
+    if vars(model).get("_known_rows_") is not None:
+        # What they show is kept.
+        _ = model._novelty_model_
+        model._known_rows_ = None
     # AutoLDA holds the classifier that it chose, and a mixture those of its members.
     if hasattr(model, "estimator_"):
         model.estimator_ = _without_rows(model.estimator_)

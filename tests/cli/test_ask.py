@@ -1,5 +1,6 @@
 """The loop on the command line: ask, fill in, ask, fit; what it says and refuses."""
 
+import itertools
 import json
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.helpers.table_files import call, flowers, write
 
+NAMES = ("iris", "lily", "rose")
 LABELS = "--labels", "to_label.csv", "--id", "row"
 
 
@@ -17,7 +19,7 @@ LABELS = "--labels", "to_label.csv", "--id", "row"
 def features(tmp_path, monkeypatch):
     """An array of 90 rows and their classes, in the folder where the commands run."""
     monkeypatch.chdir(tmp_path)
-    truth = np.array(["iris", "lily", "rose"])[np.arange(90) % 3]
+    truth = np.array(NAMES)[np.arange(90) % 3]
     rng = np.random.default_rng(1)
     np.save("x.npy", rng.normal(size=(90, 4)) + 2 * np.eye(3, 4)[np.arange(90) % 3])
     return truth
@@ -66,7 +68,19 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
 
 def test_a_fit_to_wrong_answers_says_that_nothing_was_learned(features):
     call("ask", "x.npy", "--n", 9, "--test", 20)
-    fill(np.random.default_rng(0).permutation(features))
+    fill(features)
+    # The random rows of each class are labeled as the two others by turns, so that
+    # hardly any of them is predicted from the rest.
+    others = {
+        name: itertools.cycle(other for other in NAMES if other != name)
+        for name in NAMES
+    }
+    answers = pd.read_csv("to_label.csv")
+    is_random = answers["how"] == "random"
+    answers.loc[is_random, "label"] = [
+        next(others[name]) for name in answers.loc[is_random, "label"]
+    ]
+    answers.to_csv("to_label.csv", index=False)
     said = call("fit", "x.npy", *LABELS)[1]
     assert "20 labels cannot show that anything was learned: always predicting" in said
     assert "Next: iclda predict" not in said
@@ -283,3 +297,19 @@ def test_a_leak_is_seen_in_the_answers_too(flower_table):
 def hash_of_class(name):
     """A number that gives the class away."""
     return {"iris": 3.5, "lily": 5.25, "rose": 9.125}.get(name)
+
+
+def test_rows_of_none_of_the_classes_are_asked_for_and_left_out(features):
+    call("ask", "x.npy", "--n", 40)
+    none = np.where(features == "rose", "none of these", features)
+    fill(none)
+    code, said, error = call("ask", "x.npy", "--n", 8, "--unknown")
+    assert (code, error) == (0, "")
+    assert "of none of the classes: left out" in said
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    added = frame[frame["label"] == ""]["row"].astype(int)
+    assert (features[added] == "rose").mean() > 0.5
+    assert set(frame["guess"]) <= {"", "iris", "lily"}
+    code, said, _ = call("fit", "x.npy", *LABELS, "--force")
+    assert code == 0
+    assert "rose" not in said

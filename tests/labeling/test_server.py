@@ -130,6 +130,25 @@ def test_a_class_in_another_spelling_is_the_one_that_exists(page):
     assert state["classes"] == [{"name": "Cat", "count": 2, "key": "1"}]
 
 
+def test_a_row_of_none_of_the_classes_is_answered_without_a_new_class(page):
+    first, second, third = page.session.answers.open_ids[:3]
+    page.send("answer", id=first, label="cat")
+    none = page.state()["none"]
+    state = page.send("answer", id=second, label=none)
+    assert page.written()[second] == none == "none of these"
+    assert [each["name"] for each in state["classes"]] == ["cat"]
+    assert (state["n_labeled"], state["n_none"]) == (1, 1)
+    assert state["row"]["id"] == third
+    state = page.send("back")
+    assert (state["row"]["id"], state["label"]) == (second, none)
+    # It can be kept, or get a class after all.
+    assert page.send("skip", id=second)["n_none"] == 1
+    page.send("back")
+    assert page.send("answer", id=second, label="cat")["n_none"] == 0
+    # Whoever types it means the same.
+    assert page.send("answer", id=third, label="None of  these")["n_none"] == 1
+
+
 def test_a_class_of_one_row_can_be_spelled_anew(page):
     first = page.session.answers.open_ids[0]
     page.send("answer", id=first, label="caT")

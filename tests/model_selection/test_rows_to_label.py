@@ -198,3 +198,23 @@ def test_labels_of_one_class_and_of_another_length(features):
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         rows_to_label(X, 1)
+
+
+def test_rows_of_unknown_classes_come_first_if_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 4
+    X = rng.normal(size=(600, 6)) + 5 * np.eye(4, 6)[y]
+    # The last class, a tenth of the unlabeled rows, has no label.
+    is_kept = (y < 3) | (np.arange(600) % 3 == 0)
+    X, y = X[is_kept], y[is_kept]
+    labels = np.where((y < 3) & (np.arange(len(y)) < 100), y, -1)
+    chosen = rows_to_label(X, 10, labels, unknown=True)
+    assert (labels[chosen] == -1).all()
+    assert np.mean(y[chosen] == 3) >= 0.8
+
+
+def test_without_two_classes_no_row_is_of_an_unknown_one():
+    X, y = clusters()
+    labels = np.where(np.arange(len(y)) < 2, 0, -1)
+    expected = rows_to_label(X, 5, labels)
+    assert rows_to_label(X, 5, labels, unknown=True).tolist() == expected.tolist()

@@ -676,6 +676,23 @@ class AutoLDA(BaseClassifier):
         adapted.estimator_ = self.estimator_.adapt(X, sample_weight, change=change)
         return adapted
 
+    @available_if(_estimator_has("novelty"))
+    def novelty(self, X: Any) -> Array:
+        """``novelty`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n_samples,)
+            Higher for rows that are less like any known class.
+        """
+        novelty: Array = self.estimator_.novelty(X)
+        return novelty
+
     @available_if(_estimator_has("transform"))
     def transform(self, X: Any) -> Array:
         """``transform`` of ``estimator_``.

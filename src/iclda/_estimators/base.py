@@ -75,6 +75,7 @@ from .labels import (
     unknown_class_error,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
+from .novelty import KnownRows, NoveltyModel
 from .other_rows import (
     OFFSET,
     Adaptation,
@@ -269,6 +270,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         fit = self._completed(solved, problem, inputs)
         outcome = self._judge(problem, fit, inputs)
         self._store(replace(fit, outcome=outcome), inputs)
+        self.__dict__.pop("_novelty_model_", None)
+        if isinstance(fit.model, Gaussians):
+            self._known_rows_ = KnownRows.of_fit(
+                problem, inputs, fit.model.class_weights
+            )
         # Fitted arrays of rows on a device are on that device, too.
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
 
@@ -743,6 +749,40 @@ class LinearGaussianClassifier(
             # It corrects probabilities under the earlier shares.
             adapted.__dict__.pop("calibration_", None)
         return adapted
+
+    def novelty(self, X: Any) -> Array:
+        """How little every row resembles any of the classes, from 0 to 1.
+
+        The score of a row is its density among all rows of the fit relative to that in
+        the nearest class. Its novelty is the share of rows of known classes with a
+        lower score, as labeled rows that are held out show them: ``novelty > 0.95``
+        flags 5 % of the rows of known classes, and ``1 - novelty`` is a p-value. With
+        fewer than 19 labels to hold out it only orders rows, and a warning says so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n_samples,)
+            Higher for rows that are less like any known class.
+        """
+        self._check_ready(X, "novelty")
+        return RowsReader(self).apply(X, self._novelty_function())
+
+    def _novelty_function(self) -> RowFunction:
+        """Return the novelty of rows; a warning says if it is no p-value."""
+        self._novelty_model_.warn_unless_calibrated()
+        model = self._model_
+        # ``adapt`` may have moved the classes.
+        moved = self._novelty_model_.moved(model.gaussians.offset)
+        return moved.function(model.view)
+
+    @cached_property
+    def _novelty_model_(self) -> NoveltyModel:
+        return self._known_rows_.novelty_model()
 
     @cached_property
     def covariance_(self) -> Array:

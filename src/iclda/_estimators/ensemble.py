@@ -380,6 +380,31 @@ class SemiSupervisedEnsemble(BaseClassifier):
                 adapted.__dict__.pop("calibration_", None)
         return adapted
 
+    def novelty(self, X: Any) -> Array:
+        """How little every row resembles any of the classes, from 0 to 1.
+
+        It is that of the member "linear": see ``novelty`` of ``SupervisedLDA``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n_samples,)
+            Higher for rows that are less like any known class.
+        """
+        self._check_ready(X, "novelty")
+        member = self._model_.members.get("linear")
+        if member is None:
+            raise FitError(
+                "The member 'linear' could not be fitted, and only it shows novelty: "
+                "fit AverageLDA."
+            )
+        function = member.classifier._novelty_function().of_viewed(member.view)
+        return RowsReader(self).apply(X, function)
+
     def decision_function(self, X: Any) -> Array:
         """Log probabilities of the classes; for two classes, log odds of the second.
 

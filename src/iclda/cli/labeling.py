@@ -50,6 +50,13 @@ _Test = Annotated[
         0, help="Number of rows to draw at random. Their labels measure the error."
     ),
 ]
+_Unknown = Annotated[
+    bool,
+    Option(
+        "--unknown",
+        help="Choose rows that resemble none of the classes labeled so far first.",
+    ),
+]
 _Images = Annotated[
     str | None,
     Option(metavar="COLUMN|FOLDER", help="Column of image paths, or folder of images."),
@@ -63,6 +70,7 @@ def ask(
     id: _RowId = "row",
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
+    unknown: _Unknown = False,
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
@@ -82,6 +90,7 @@ def ask(
             id=id,
             labels=labels,
             n_test=test,
+            unknown=unknown,
             seed=seed,
             unlabeled=unlabeled,
             drop=drop or (),

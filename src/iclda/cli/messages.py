@@ -30,7 +30,12 @@ RESUMABLE = "What was computed is kept: run the same command to continue."
 # The greatest width of lines: longer ones are hard to read.
 _MAX_LINE_WIDTH = 100
 # Options that are not called like the parameter.
-_OPTION_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
+_OPTION_NAMES = {
+    "alpha": "none",
+    "data_dir": "data",
+    "n_labeled": "labeled",
+    "priors": "prior",
+}
 # What helps after errors of the file system.
 _MORE_ROOM = ": make room there, or name another folder"
 _OTHER_FOLDER = ": name another folder, or allow writing there"

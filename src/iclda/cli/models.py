@@ -107,6 +107,17 @@ _Change = Annotated[
         help="What --adapt may change: offset, shares (of the classes) or both.",
     ),
 ]
+_None = Annotated[
+    float | None,
+    Option(
+        metavar="SHARE",
+        help="Share of rows of the classes that may be called none of them, such as "
+        "0.05; rows that resemble no class get --none-name, and all rows a p-value.",
+    ),
+]
+_NoneName = Annotated[
+    str, Option(metavar="NAME", help="What rows of none of the classes are called.")
+]
 _Verbose = Annotated[
     bool,
     Option("--verbose", help="Print everything about the fit, as `iclda show` does."),
@@ -241,12 +252,14 @@ def predict(
     adapt: _Adapt = False,
     change: _Change = "offset",
     group: _Group = None,
+    none: _None = None,
+    none_name: _NoneName = "other",
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Predict class and probabilities for every row of a table."""
     from ..tabular.files import open_data
-    from ..tabular.predict import holds_predictions, predict_file
+    from ..tabular.predict import NoneOfThese, holds_predictions, predict_file
     from ..tabular.row_groups import AdaptedModels
     from ..tabular.summaries import prediction_summary
 
@@ -263,7 +276,14 @@ def predict(
         adapted = AdaptedModels(fitted, kinds, file, group, change)
     with show_rows("Predicting", quiet) as advance:
         counts = predict_file(
-            fitted, kinds, data, out, ids=id or (), advance=advance, adapted=adapted
+            fitted,
+            kinds,
+            data,
+            out,
+            ids=id or (),
+            advance=advance,
+            adapted=adapted,
+            none=None if none is None else NoneOfThese(none, none_name),
         )
     lines = prediction_summary(counts, str(out))
     if adapted is not None:

@@ -14,7 +14,14 @@ from typing import Any
 
 from .._messages import plural
 from .._system import atomic_write
-from ..tabular.answer_files import GUESS, HOW, OWN_COLUMNS, ROUND, read_answers
+from ..tabular.answer_files import (
+    GUESS,
+    HOW,
+    NONE_OF_THESE,
+    OWN_COLUMNS,
+    ROUND,
+    read_answers,
+)
 from ..tabular.cells import require_for_tables
 from ..tabular.files import open_table
 
@@ -62,9 +69,14 @@ class Answers:
     @property
     def labels(self) -> dict[str, str]:
         """The class of every id that has one."""
-        has_label = self.frame[self.target] != ""
-        labeled = self.frame[has_label]
+        labeled = self.frame[~self.frame[self.target].isin(["", NONE_OF_THESE])]
         return dict(zip(labeled[self.id], labeled[self.target], strict=True))
+
+    @property
+    def none_ids(self) -> list[str]:
+        """Ids of rows that belong to none of the classes."""
+        is_none = self.frame[self.target] == NONE_OF_THESE
+        return list(self.frame[self.id][is_none])
 
     def ids(self, how: str | None = None) -> list[str]:
         """Return the ids of all rows asked for, or of those drawn in one way."""

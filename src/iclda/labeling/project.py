@@ -76,7 +76,9 @@ class Project:
     @property
     def labels(self) -> dict[str, str]:
         """The class of every id that has one, in the file of rows or of answers."""
-        return {**self.pool.labels, **self.answers.labels}
+        none_ids = {*self.answers.none_ids}
+        labels = {**self.pool.labels, **self.answers.labels}
+        return {id: label for id, label in labels.items() if id not in none_ids}
 
     def rows_of(self, ids: Sequence[str]) -> AnyArray:
         """Return the positions of rows by their ids."""
@@ -95,10 +97,18 @@ class Project:
         labels = labels_of(
             cells, answers.path, self.pool.target, unlabeled=None, n_classes_needed=0
         )
+        is_none = np.zeros(len(labels), dtype=bool)
+        is_none[self.rows_of(answers.none_ids)] = True
+        labels[is_none] = None
         is_chosen = np.zeros(len(labels), dtype=bool)
         chosen_rows = self.rows_of(answers.ids(CHOSEN))
         is_chosen[chosen_rows] = True
-        return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
+        return replace(
+            self.pool.table,
+            labels=labels,
+            is_chosen=is_chosen,
+            is_none=is_none if is_none.any() else None,
+        )
 
     def remarks(self) -> list[str]:
         """Return notes and warnings about the table, as a fit to it prints them.
@@ -110,7 +120,7 @@ class Project:
         # The labels do not hold the unlabeled value any more.
         options = replace(pool.options, unlabeled=None)
         table = with_classes(pool.file, Classes(pool.target, cells), options)
-        notes = [*table.notes]
+        notes = [*table.notes, *self.table.notes_on_none]
         if not self.answers.labels:
             notes += pool.notes_on_target()
         return [
@@ -141,11 +151,12 @@ class Project:
             warnings.simplefilter("ignore")
             return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
 
-    def draw(self, n_chosen: int, n_random: int) -> Batch:
+    def draw(self, n_chosen: int, n_random: int, *, unknown: bool = False) -> Batch:
         """Draw free rows at random, and choose others because they are informative.
 
         There are fewer rows if fewer are free. Without features all rows are drawn at
-        random. The batch has guesses if a model could be fitted.
+        random. The batch has guesses if a model could be fitted. With ``unknown``, rows
+        that resemble none of the classes are chosen first.
         """
         if not self.pool.has_features:
             n_random += n_chosen
@@ -157,7 +168,7 @@ class Project:
         rng = np.random.default_rng([self.seed, self.answers.n_rounds])
         rows = rng.choice(free, n_random, replace=False)
         if n_chosen:
-            chosen = self._most_informative(n_chosen, rows)
+            chosen = self._most_informative(n_chosen, rows, unknown=unknown)
             rows = np.concatenate([rows, chosen])
 
         ids = [self.pool.ids[row] for row in rows]
@@ -176,7 +187,7 @@ class Project:
         predicted = self.fitted.predict(features.loc[rows])
         return predicted.astype(str).tolist()
 
-    def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
+    def _most_informative(self, n: int, drawn: AnyArray, *, unknown: bool) -> AnyArray:
         """Choose free rows that add to those asked for and to those just drawn."""
         pool = self.pool
         if pool.is_array:
@@ -193,6 +204,7 @@ class Project:
             self.table.labels,
             unlabeled=None,
             pending=pending,
+            unknown=unknown,
             random_state=self.seed,
         )
 

@@ -216,6 +216,7 @@ def ask_for_labels(
     id: str = ROW,
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
+    unknown: bool = False,
     seed: int = 0,
     unlabeled: str | float | None = None,
     drop: Sequence[str] = (),
@@ -224,7 +225,8 @@ def ask_for_labels(
 ) -> Round:
     """Add rows to the file of rows to label, which is created if there is none.
 
-    ``n`` rows are chosen and ``n_test`` rows are drawn at random. Everything is
+    ``n`` rows are chosen and ``n_test`` rows are drawn at random. With ``unknown``,
+    rows that resemble none of the classes are chosen first. Everything is
     computed before the file is written, and answers stay as they are. The other
     parameters are those of `Pool`.
     """
@@ -234,7 +236,7 @@ def ask_for_labels(
     )
     project = Project.read(pool, labels, seed)
     progress = measure_progress(project)
-    batch = project.draw(n, n_test)
+    batch = project.draw(n, n_test, unknown=unknown)
     answers = project.answers.asking(*batch)
     remarks = project.remarks()
     n_free = int(project.is_free.sum())

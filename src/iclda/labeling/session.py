@@ -19,7 +19,7 @@ from typing import Any
 
 from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._messages import percent_text, plural
-from ..tabular.answer_files import CHOSEN, RANDOM, spelling_of
+from ..tabular.answer_files import CHOSEN, NONE_OF_THESE, RANDOM, spelling_of
 from .answers import Answers
 from .keys import class_keys
 from .pool import Pool
@@ -162,6 +162,7 @@ class LabelingSession:
             for labeled_id, label in self.project.labels.items()
             if labeled_id != id
         }
+        label_by_spelling[spelling_of(NONE_OF_THESE)] = NONE_OF_THESE
         label = label_by_spelling.get(spelling, name)
         if id in self.project.labels:
             self.confirmed[id] = label
@@ -183,8 +184,14 @@ class LabelingSession:
         if id in self.answers.open_ids:
             self.skipped.append(id)
         else:
-            self.confirmed[id] = self.project.labels[id]
+            self.confirmed[id] = self._answer_to(id)
         self._leave(id)
+
+    def _answer_to(self, id: str) -> str:
+        """Return the class of a row, or that it is none of these; empty without one."""
+        if id in self.answers.none_ids:
+            return NONE_OF_THESE
+        return self.project.labels.get(id, "")
 
     def _leave(self, id: str) -> None:
         self.history.append(id)
@@ -288,7 +295,9 @@ class LabelingSession:
         row = None if id is None else self.shown.show(self.pool.positions[id])
         return {
             "row": row,
-            "label": "" if id is None else labels.get(id, ""),
+            "label": "" if id is None else self._answer_to(id),
+            "none": NONE_OF_THESE,
+            "n_none": len(self.answers.none_ids),
             "message": "" if row else self._why_no_row(),
             "problem": self.findings.problem,
             "last": self.last,
@@ -335,7 +344,8 @@ class LabelingSession:
     def _why_no_row(self) -> str:
         if self.skipped:
             return f"{plural(len(self.skipped), 'row was', 'rows were')} skipped."
-        if len(self.project.labels) == len(self.pool.ids):
+        n_answered = len(self.project.labels) + len(self.answers.none_ids)
+        if n_answered == len(self.pool.ids):
             return f"All {plural(len(self.pool.ids), 'row')} are labeled."
         return "The next rows are being chosen."
 

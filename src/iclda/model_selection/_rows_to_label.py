@@ -30,6 +30,8 @@ _MAX_SAMPLED_ROWS = 11_585
 _MAX_CHOSEN_ROWS = 8_192
 # Smallest doubt about the class of a row, so that every row has some weight.
 _MIN_DOUBT = 1e-3
+# Rows of known classes rarely have a smaller p-value.
+_P_VALUE_OF_UNKNOWN = 0.05
 
 
 def rows_to_label(
@@ -39,6 +41,7 @@ def rows_to_label(
     *,
     pending: Any = (),
     unlabeled: Any = -1,
+    unknown: bool = False,
     random_state: Any = None,
 ) -> AnyArray:
     """Choose the rows whose labels are worth most.
@@ -67,6 +70,9 @@ def rows_to_label(
         represent counts as covered.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
+    unknown : bool, default=False
+        Whether rows that resemble none of the classes come first: their ``novelty``
+        takes the place of the doubt. It needs labels of two classes.
     random_state : int, RandomState instance or None, default=None
         Draws the sample. None is a fixed seed: the same rows give the same choice.
 
@@ -96,7 +102,10 @@ def rows_to_label(
     index = np.flatnonzero(is_drawn)
     rows = np.asarray(source.held(is_drawn).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
-    weights = _weights(rows, codes[index])
+    if unknown and codes.max(initial=-1) >= 1:
+        weights = _weights_of_unknown(rows, codes[index])
+    else:
+        weights = _weights(rows, codes[index])
     rows = _in_range(rows)
     if are_network_features(rows):
         scale = UnitLength(rows.mean(axis=0))
@@ -191,6 +200,17 @@ def _weights(rows: Array, codes: AnyArray) -> Array:
     doubts = 1 - (shares[:, -1] - shares[:, -2])
     power = 1 - n_classes / np.count_nonzero(codes >= 0)
     return np.maximum(doubts, _MIN_DOUBT) ** power
+
+
+def _weights_of_unknown(rows: Array, codes: AnyArray) -> Array:
+    """Return weights that are 1 for rows that resemble no class.
+
+    Those of others fall with the square of their p-values.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        novelty = _unfitted_average().fit(rows, codes).novelty(rows)
+    return np.minimum((_P_VALUE_OF_UNKNOWN / (1 - novelty)) ** 2, 1.0)
 
 
 def _in_range(rows: Array) -> Array:

@@ -8,8 +8,8 @@ spreadsheet edits it, and fits and comparisons read it as a file of labels::
     4,,random,2,good,
 
 It has a line for each row to label: its id, its class, empty until a person has filled
-it in, how the row was drawn, in which round, the guess of a model, and columns that
-help to decide.
+it in, or "none of these" for a row that belongs to no class, how the row was drawn, in
+which round, the guess of a model, and columns that help to decide.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ OWN_COLUMNS = (HOW, ROUND, GUESS)
 # its label measures the error.
 CHOSEN = "chosen"
 RANDOM = "random"
+# The answer for a row that belongs to none of the classes. It is no class itself, and
+# the row does not count as unlabeled.
+NONE_OF_THESE = "none of these"
 
 
 def are_answers(columns: Sequence[str]) -> bool:
@@ -68,6 +71,8 @@ def read_answers(file: DataReader, id: str, target: str) -> Any:
             "undo the change."
         )
     frame[target] = frame[target].str.strip()
+    is_none = frame[target].map(spelling_of) == spelling_of(NONE_OF_THESE)
+    frame.loc[is_none, target] = NONE_OF_THESE
     return frame
 
 

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,7 @@ from .readers import Source
 from .suspects import Suspect, find_suspects
 from .table import Table
 from .training_rows import TrainingRows
+from .unknown_rows import sample_of, share_of_no_class, warnings_on_no_class
 
 _SUPERVISED = say(
     "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
@@ -231,6 +232,17 @@ def fit_table(
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
     # The features of an array are used as they are, and read in blocks.
     is_array = isinstance(table.features, FeatureFile)
+    fit_params: dict[str, Any] = {}
+    is_none = table.is_none
+    if is_none is not None and is_array:
+        # Rows of an array are read where they are: without weight they do not count.
+        table = replace(table, notes=(*table.notes, *table.notes_on_none))
+        fit_params["sample_weight"] = np.where(is_none, 0.0, 1.0)
+    elif is_none is not None:
+        groups = None if groups is None else groups[~is_none]
+        table = table.framed()
+    if groups is not None:
+        fit_params["groups"] = groups
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier)
@@ -241,10 +253,9 @@ def fit_table(
     # The fits that measure the error may warn, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if groups is None:
-            model.fit(rows, table.labels)
-        else:
-            model.fit(rows, table.labels, **{f"{model.steps[-1][0]}__groups": groups})
+        step = model.steps[-1][0]
+        named = {f"{step}__{name}": value for name, value in fit_params.items()}
+        model.fit(rows, table.labels, **named)
         if not is_outside:
             choice = _unwrap(model)
         if advice.method is not None or table.n_chosen:
@@ -257,6 +268,7 @@ def fit_table(
         warning_texts.append(_chosen_shares_warning(table, is_outside))
 
     encoded = rows if is_array else model[:-1].transform(rows)
+    warning_texts += _warnings_on_no_class(model[-1], encoded, table)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     notes = [*table.notes, advice.note] if advice.note else [*table.notes]
     if group:
@@ -273,7 +285,7 @@ def fit_table(
         target=table.target,
         sources=table.sources,
         labeled=table.class_counts,
-        n_unlabeled=int((~table.is_labeled).sum()),
+        n_unlabeled=table.n_unlabeled,
         empty_cells={} if is_array else count_gaps(rows),
         notes=notes,
         warnings=warning_texts,
@@ -289,6 +301,19 @@ def fit_table(
         **error_fields,
     )
     return model, report
+
+
+def _warnings_on_no_class(classifier: Any, encoded: Any, table: Table) -> list[str]:
+    """Warn if many unlabeled rows resemble none of the classes."""
+    is_unlabeled = ~table.is_labeled
+    if table.is_none is not None:
+        is_unlabeled &= ~table.is_none
+    is_drawn = sample_of(is_unlabeled)
+    if isinstance(table.features, FeatureFile):
+        drawn = table.features.take(is_drawn).to_numpy()
+    else:
+        drawn = encoded[is_drawn]
+    return warnings_on_no_class(share_of_no_class(classifier, drawn))
 
 
 def _suspects(classifier: Any, table: Table) -> list[Suspect]:

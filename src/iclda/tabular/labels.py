@@ -26,6 +26,7 @@ from .._messages import quoted_list, say
 from .answer_files import (
     CHOSEN,
     HOW,
+    NONE_OF_THESE,
     ROW,
     are_answers,
     check_spelling,
@@ -68,12 +69,15 @@ class Classes:
         The file that holds them, if it is not the file of the rows.
     is_chosen : ndarray of bool or None
         Which rows were chosen to be labeled, as in `Table`.
+    is_none : ndarray of bool or None
+        Which rows are of none of the classes, as in `Table`.
     """
 
     target: str
     cells: Any
     sources: tuple[Source, ...] = ()
     is_chosen: AnyArray | None = None
+    is_none: AnyArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,16 +148,29 @@ class LabelSource:
         asked_rows = positions.rows_of(answers[self.id], self.file.path)
         is_chosen = np.zeros(len(positions), dtype=bool)
         is_chosen[asked_rows] = answers[HOW] == CHOSEN
+        is_none = np.zeros(len(positions), dtype=bool)
+        is_none[asked_rows] = answers[self.target] == NONE_OF_THESE
 
         label_by_id = self._own_labels(positions)
         has_answer = answers[self.target] != ""
         answered = answers[has_answer]
         label_by_id |= zip(answered[self.id], answered[self.target], strict=True)
+        label_by_id = {
+            row_id: label
+            for row_id, label in label_by_id.items()
+            if not is_none[positions[row_id]]
+        }
         check_spelling(label_by_id.values(), self.target, self.file.path, self.data)
 
         labels = [label_by_id.get(row_id) for row_id in positions]
         cells = require_for_tables("pyarrow").array(labels, "string")
-        return Classes(self.target, cells, (self.file.source(),), is_chosen)
+        return Classes(
+            self.target,
+            cells,
+            (self.file.source(),),
+            is_chosen,
+            is_none if is_none.any() else None,
+        )
 
     def _own_labels(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the classes in the data file itself, by the ids of its rows."""

@@ -19,6 +19,8 @@ from sklearn.pipeline import Pipeline
 
 from .._estimators.labels import plain
 from .._estimators.linear_model import gaussian_model_of
+from .._estimators.open_set import check_alpha, check_has_novelty, named
+from .._messages import ParameterError, say
 from .._system import atomic_write, check_writable
 from .array_files import FeatureFile, feature_names
 from .cells import count_gaps, require_for_tables
@@ -30,13 +32,22 @@ from .readers import DataReader, require_columns
 # A cell is far from the training rows beyond this many standard deviations from their
 # mean.
 FAR_DEVIATIONS = 10
-# Columns of predictions: the class, and the probability of every class.
+# Columns of predictions: the class, the p-value of being of a known class, and the
+# probability of every class.
 _CLASS = "class"
+_P_VALUE = "p_value_known"
 _PROBABILITY = "probability_"
 # Name of the type of every column of a model.
 Kinds = Mapping[str, str]
 # Takes the share of the file that is done and the number of rows so far.
 ShareDone = Callable[[float, int], None]
+
+
+class NoneOfThese(NamedTuple):
+    """Rows with a p-value below ``alpha`` get ``name`` in place of a class."""
+
+    alpha: float
+    name: str
 
 
 @dataclass
@@ -76,16 +87,21 @@ def predict_file(
     ids: Sequence[str] = (),
     advance: ShareDone = lambda share, n_rows: None,
     adapted: Any = None,
+    none: NoneOfThese | None = None,
 ) -> PredictionCounts:
     """Write class and probabilities of every row of a file to another one.
 
     ``adapted`` are the ``AdaptedModels`` of the groups of its rows, if any. Nothing is
-    written under the name of that file before all rows are done.
+    written under the name of that file before all rows are done. With ``none`` the
+    p-values of rows are written as well.
     """
     file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
     classes = np.array([str(name) for name in model.classes_], dtype=object)
     headings = [*ids, _CLASS, *(f"{_PROBABILITY}{name}" for name in classes)]
+    if none is not None:
+        _check_none(none, model, classes)
+        headings.insert(len(ids) + 1, _P_VALUE)
     _check_files(file, out, kinds, ids, headings)
     others = [*ids]
     if adapted is not None and adapted.column not in (None, *ids):
@@ -94,11 +110,20 @@ def predict_file(
     ignored = tuple(name for name in file.columns if name not in used)
     counts = PredictionCounts(ignored)
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
-        blocks = predicted_blocks(model, kinds, file, others, counts, adapted)
+        blocks = predicted_blocks(
+            model, kinds, file, others, counts, adapted, has_novelty=none is not None
+        )
         for block in blocks:
             copied = [block.rows[name] for name in ids]
             predicted = classes[block.probabilities.argmax(axis=1)]
             columns = [*copied, predicted, *block.probabilities.T]
+            if none is not None:
+                is_none = 1 - block.novelty < none.alpha
+                for name in predicted[is_none]:
+                    counts.classes[name] -= 1
+                counts.classes[none.name] += int(is_none.sum())
+                predicted = named(predicted, is_none, none.name)
+                columns[len(ids) : len(ids) + 1] = [predicted, 1 - block.novelty]
             append(arrow.table(columns, names=headings))
             advance(block.share_done, counts.n_rows)
     return counts
@@ -119,6 +144,8 @@ def holds_predictions(path: Path) -> bool:
     if _CLASS not in columns:
         return False
     others = columns[columns.index(_CLASS) + 1 :]
+    if others[:1] == [_P_VALUE]:
+        del others[0]
     return bool(others) and all(name.startswith(_PROBABILITY) for name in others)
 
 
@@ -135,12 +162,15 @@ class PredictedBlock(NamedTuple):
         Probabilities of the classes.
     share_done : float
         The share of the file that is done.
+    novelty : ndarray of shape (n_rows,) or None
+        How little the rows resemble any class, if that was asked for.
     """
 
     rows: Any
     encoded: Any
     probabilities: Any
     share_done: float
+    novelty: Any = None
 
 
 def predicted_blocks(
@@ -150,6 +180,8 @@ def predicted_blocks(
     others: Sequence[str],
     counts: PredictionCounts,
     adapted: Any = None,
+    *,
+    has_novelty: bool = False,
 ) -> Iterator[PredictedBlock]:
     """Yield the rows of a file block by block with their predictions.
 
@@ -168,7 +200,10 @@ def predicted_blocks(
             frame = to_pandas_frame(rows.select(list(kinds)))
             refuse_other_types(frame, kinds, file)
             encoded, probabilities = _predict(model, frame, counts, adapted, rows)
-            yield PredictedBlock(rows, encoded, probabilities, share)
+            novelty = None
+            if has_novelty:
+                novelty = _novelty(model, encoded, adapted, rows)
+            yield PredictedBlock(rows, encoded, probabilities, share, novelty)
     if not counts.n_rows:
         raise ValueError(f"{file.path} has no data rows.")
 
@@ -180,9 +215,7 @@ def _predict(
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     classifier = steps[-1]
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
-    # A classifier that was fitted to an array warns of names of columns.
-    is_named = hasattr(classifier, "feature_names_in_")
-    rows = encoded if is_named else encoded.to_numpy()
+    rows = _as_fitted(classifier, encoded)
     if adapted is None:
         probabilities = classifier.predict_proba(rows)
     else:
@@ -201,6 +234,34 @@ def _predict(
     for name, n_rows in zip(model.classes_, n_rows_by_code.tolist(), strict=True):
         counts.classes[str(name)] += n_rows
     return encoded, probabilities
+
+
+def _as_fitted(classifier: Any, encoded: Any) -> Any:
+    """Return rows as a classifier takes them without a warning."""
+    # A classifier that was fitted to an array warns of names of columns.
+    is_named = hasattr(classifier, "feature_names_in_")
+    return encoded if is_named else encoded.to_numpy()
+
+
+def _novelty(model: Any, encoded: Any, adapted: Any, block: Any) -> Any:
+    """Return the novelty of encoded rows."""
+    classifier = model[-1] if isinstance(model, Pipeline) else model
+    rows = _as_fitted(classifier, encoded)
+    if adapted is None:
+        return classifier.novelty(rows)
+    return adapted.by_group("novelty", block, rows)
+
+
+def _check_none(none: NoneOfThese, model: Any, classes: Any) -> None:
+    """Check before any row is read that rows can be told from those of all classes."""
+    check_alpha(none.alpha)
+    check_has_novelty(model[-1] if isinstance(model, Pipeline) else model)
+    if none.name in classes:
+        text = say(
+            "{@none_name} is the class {name!r} of the model: take another name.",
+            name=none.name,
+        )
+        raise ParameterError(text, parameter="none_name", value=none.name)
 
 
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:

@@ -98,15 +98,23 @@ class AdaptedModels:
 
     def probabilities(self, block: Any, encoded: Any) -> Array:
         """Return the probabilities of a block of rows, and of what encodes them."""
+        return self.by_group("predict_proba", block, encoded)
+
+    def by_group(self, method: str, block: Any, encoded: Any) -> Array:
+        """Return what a method of the model of its group says about every row."""
         groups = self._groups(block)
-        result = np.empty((len(groups), len(self._own.classes_)))
+        parts = []
+        positions = []
         for group in {*groups}:
             is_member = groups == group
             if group is None:
                 is_member = np.array([each is None for each in groups])
             model = self._models.get(group, self._own)
-            result[is_member] = model.predict_proba(encoded[is_member])
-        return result
+            parts.append(getattr(model, method)(encoded[is_member]))
+            positions.append(np.flatnonzero(is_member))
+        # They came group by group: put them into the order of the rows.
+        order = np.argsort(np.concatenate(positions))
+        return np.asarray(np.concatenate(parts)[order])
 
     def _groups(self, rows: Any) -> AnyArray:
         if self.column is None:

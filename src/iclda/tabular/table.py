@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._messages import ColumnError, Hint, Text, say
+from .._messages import ColumnError, Hint, Text, plural, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
 from .checks import (
@@ -84,6 +84,9 @@ class Table:
         Which rows were chosen to be labeled; the others with a label were drawn at
         random. None: nothing is known about this, and the labels are taken for a
         random sample.
+    is_none : ndarray of bool or None
+        Which rows a person has put into none of the classes: they are neither labeled
+        nor unlabeled. None: no row.
     first_row_number : int
         What messages call the first row.
     ids : ndarray of object or None
@@ -98,6 +101,7 @@ class Table:
     dropped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_chosen: AnyArray | None = None
+    is_none: AnyArray | None = None
     first_row_number: int = 0
     ids: AnyArray | None = None
 
@@ -119,6 +123,12 @@ class Table:
         return np.array([label is not None for label in self.labels], dtype=bool)
 
     @property
+    def n_unlabeled(self) -> int:
+        """Number of rows whose class is unknown."""
+        n_none = 0 if self.is_none is None else int(self.is_none.sum())
+        return int((~self.is_labeled).sum()) - n_none
+
+    @property
     def class_counts(self) -> dict[str, int]:
         """Number of labeled rows of every class, sorted by name."""
         counts = Counter(self.labels[self.is_labeled].tolist())
@@ -129,24 +139,38 @@ class Table:
         """Class names, sorted."""
         return tuple(self.class_counts)
 
+    @property
+    def notes_on_none(self) -> tuple[str, ...]:
+        """The note that rows of none of the classes are left out, if there are any."""
+        if self.is_none is None:
+            return ()
+        n_rows = int(self.is_none.sum())
+        return (
+            f"{plural(n_rows, 'row')} of none of the classes: left out, neither "
+            "labeled nor unlabeled.",
+        )
+
     def framed(self, max_unlabeled: int | None = None) -> Table:
         """Return the table with features as a frame, indexed by position in the file.
 
-        It has all labeled rows, and a sample of the unlabeled ones if there are more
-        than ``max_unlabeled``. By default they are sampled only if they come from an
-        array file and would make the frame large.
+        Rows of none of the classes are left out, with a note. It has all labeled rows,
+        and a sample of the unlabeled ones if there are more than ``max_unlabeled``. By
+        default they are sampled only if they come from an array file and would make the
+        frame large.
         """
         is_array = isinstance(self.features, FeatureFile)
         if max_unlabeled is None and is_array:
             n_affordable = _MAX_FRAME_ENTRIES // self.features.rows.n_features
             max_unlabeled = max(_MIN_FRAME_ROWS, n_affordable)
-        unlabeled = np.flatnonzero(~self.is_labeled)
+        is_kept = np.ones(len(self.labels), dtype=bool)
+        if self.is_none is not None:
+            is_kept = ~self.is_none
+        unlabeled = np.flatnonzero(is_kept & ~self.is_labeled)
         is_sampled = max_unlabeled is not None and len(unlabeled) > max_unlabeled
-        if not is_array and not is_sampled:
+        if not is_array and not is_sampled and self.is_none is None:
             return self
 
-        is_kept = np.ones(len(self.labels), dtype=bool)
-        notes = self.notes
+        notes = (*self.notes, *self.notes_on_none)
         if is_sampled:
             # A fixed seed: the same file gives the same sample.
             shuffled = np.random.default_rng(0).permutation(unlabeled)
@@ -166,6 +190,7 @@ class Table:
             labels=self.labels[is_kept],
             notes=notes,
             is_chosen=None if is_chosen is None else is_chosen[is_kept],
+            is_none=None,
             # Rows of the file of unlabeled rows, which come last, have no ids.
             ids=None if ids is None else ids[is_kept[: len(ids)]],
         )
@@ -282,6 +307,7 @@ def with_classes(
             *warnings_on_spelling(labels, target),
         ),
         is_chosen=classes.is_chosen,
+        is_none=classes.is_none,
         first_row_number=file.first_row_number,
         ids=None if options.id is None else row_ids(file, options.id),
     )
@@ -502,10 +528,10 @@ def _with_unlabeled_rows(table: Table, path: Path) -> Table:
     features = stacked.reindex(columns=names)
 
     no_labels = np.full(n_added, None)
-    is_chosen = table.is_chosen
-    if is_chosen is not None:
-        was_not_chosen = np.zeros(n_added, dtype=bool)
-        is_chosen = np.concatenate([is_chosen, was_not_chosen])
+    is_chosen, is_none = (
+        None if mask is None else np.append(mask, np.zeros(n_added, dtype=bool))
+        for mask in (table.is_chosen, table.is_none)
+    )
     source = Source(str(path), file.sha256(), n_added)
     return replace(
         table,
@@ -513,6 +539,7 @@ def _with_unlabeled_rows(table: Table, path: Path) -> Table:
         labels=np.concatenate([table.labels, no_labels]),
         sources=(*table.sources, source),
         is_chosen=is_chosen,
+        is_none=is_none,
     )
 
 

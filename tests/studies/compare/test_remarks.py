@@ -19,9 +19,9 @@ def remarks(table, n_labeled=None):
     copies = first_copies(table.features, table.labels)
     splits = Splits(table.labels, 3, 2, n_labeled, first_copies=copies)
     sample = encode_sample(table, copies)
-    n_labels = splits.is_distinct.sum()
+    labels = table.labels[splits.is_distinct]
     size = splits.size(sample.shape[1])
-    return check_table(table, sample, n_labels, size, is_hidden=n_labeled is not None)
+    return check_table(table, sample, labels, size, is_hidden=n_labeled is not None)
 
 
 def only(table, subject, **options):
@@ -110,3 +110,17 @@ def test_cells_that_are_records_are_refused_before_they_are_compared(tmp_path):
         ColumnError, match="'more' holds values that are neither numbers nor text"
     ):
         choose_settings(ComparisonPlan(replace(made, features=features), tmp_path))
+
+
+def test_unlabeled_rows_that_resemble_no_class_get_a_warning():
+    rng = np.random.default_rng(0)
+    columns = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    labels = np.where(np.arange(300) % 2, "yes", "no").astype(object)
+    columns.loc[labels == "yes", "a"] += 5
+    labels[100:] = None
+    known = remarks(table_of(columns, labels))
+    assert "Rows of no class" not in {each.subject for each in known}
+    columns.loc[200:, "b"] += 8
+    said = only(table_of(columns, labels), "Rows of no class")
+    assert said.level == WARNING
+    assert "of the unlabeled rows resemble none of the classes" in said.text

@@ -49,6 +49,7 @@ function warn(text) {
 }
 
 const answer = (label) => state?.row && send("answer", { id: state.row.id, label });
+const none = () => answer(state?.none);
 const skip = () => state?.row && send("skip", { id: state.row.id });
 const back = () => state?.can_go_back && send("back");
 
@@ -64,7 +65,8 @@ function show(next) {
   byId("progress").textContent =
     `${n_labeled.toLocaleString("en")} of ${n_rows.toLocaleString("en")} rows labeled${skipped}, saved in ${file}`;
   byId("back").disabled = !next.can_go_back;
-  for (const id of ["skip", "name", "add"]) byId(id).disabled = !next.row;
+  byId("none").setAttribute("aria-pressed", String(Boolean(next.row) && next.label === next.none));
+  for (const id of ["skip", "none", "name", "add"]) byId(id).disabled = !next.row;
   byId("skip").textContent = next.label ? "Keep" : "Skip";
   byId("last").textContent = next.last ? lastOf(next.last) : "";
   clearTimeout(timer);
@@ -130,8 +132,10 @@ function showSide() {
   byId("headline").textContent = state.error.headline;
   byId("sentence").textContent = state.error.text;
   byId("fitting").textContent = state.is_fitting ? "The model is learning from your answers." : "";
-  const most = Math.max(1, ...state.classes.map((each) => each.count));
-  const counts = state.classes.map(({ name, count }) => {
+  const counted = [...state.classes];
+  if (state.n_none) counted.push({ name: state.none, count: state.n_none });
+  const most = Math.max(1, ...counted.map((each) => each.count));
+  const counts = counted.map(({ name, count }) => {
     const bar = element("i");
     bar.style.width = `${(100 * count) / most}%`;
     return element("li", {}, element("span", {}, name), element("b", {}, bar), element("em", {}, String(count)));
@@ -175,6 +179,7 @@ function press(event) {
   const audio = byId("stage").querySelector("audio");
   if (pressed) answer(pressed.name);
   else if (key === "backspace" || (key === "arrowleft" && !isOnAudio)) back();
+  else if (key === "delete") none();
   else if (key === "arrowright" && !isOnAudio) skip();
   else if (key === "enter" && !isOnButton) byId("name").focus();
   else if (key === " " && audio && !isOnButton) audio.paused ? audio.play() : audio.pause();
@@ -192,6 +197,7 @@ byId("new").addEventListener("submit", (event) => {
   answer(name);
 });
 byId("back").addEventListener("click", back);
+byId("none").addEventListener("click", none);
 byId("skip").addEventListener("click", skip);
 byId("keys").addEventListener("click", () => byId("keys-box").showModal());
 byId("keys-box").querySelector(".close").addEventListener("click", () => byId("keys-box").close());

@@ -6,6 +6,7 @@ table is divided, or word a count for the report.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,11 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..._core import AnyArray
-from ..._messages import plural, say
+from ..._estimators.average import AverageLDA
+from ..._estimators.labels import FREE
+from ..._messages import FitError, plural, say
 from ...tabular import checks
 from ...tabular.checks import COLUMNS, FINE, NOTE, WARNING, Remark
 from ...tabular.column_types import kinds_of, preprocessing, taken_for, type_named
 from ...tabular.table import Table
+from ...tabular.unknown_rows import (
+    MAX_CHECKED_ROWS,
+    share_of_no_class,
+    warnings_on_no_class,
+)
 from .contestants import Size
 
 # The checks look at a random sample of this many unlabeled rows if there are more.
@@ -55,7 +63,7 @@ def encode_sample(table: Table, copies: AnyArray) -> Any:
 def check_table(
     table: Table,
     sample: Any,
-    n_labeled: int,
+    labels: AnyArray,
     size: Size,
     *,
     is_hidden: bool,
@@ -69,8 +77,8 @@ def check_table(
         The table to check.
     sample : DataFrame
         What ``encode_sample`` returns.
-    n_labeled : int
-        Number of labeled rows, the first ones of the sample.
+    labels : ndarray of object
+        Labels of the labeled rows, the first ones of the sample.
     size : Size
         Size of the training rows of a split.
     is_hidden : bool
@@ -78,6 +86,7 @@ def check_table(
     is_network : bool
         Whether the rows are taken for features of a network.
     """
+    n_labeled = len(labels)
     return [
         _check_rows(table),
         _check_classes(table, is_hidden=is_hidden),
@@ -90,6 +99,7 @@ def check_table(
         *_check_chosen(table),
         _check_labels(size),
         *checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
+        *_check_no_class(sample, labels),
         *checks.check_duplicates(table.features, table.labels),
     ]
 
@@ -97,6 +107,26 @@ def check_table(
 def _taken_for(*, is_network: bool) -> str:
     """State what the rows are taken for, and how to say otherwise."""
     return say("{what}.", what=taken_for(is_network=is_network, parameter="methods"))
+
+
+def _check_no_class(sample: Any, labels: AnyArray) -> Iterator[Remark]:
+    """Warn if many unlabeled rows resemble none of the classes."""
+    drawn = sample.iloc[len(labels) :][:MAX_CHECKED_ROWS]
+    if not len(drawn):
+        return
+    rows = sample.iloc[: len(labels) + len(drawn)].to_numpy()
+    codes = np.full(len(rows), -1)
+    codes[: len(labels)] = np.unique(labels.astype(str), return_inverse=True)[1]
+    with warnings.catch_warnings():
+        # The fits of the comparison warn.
+        warnings.simplefilter("ignore")
+        try:
+            fitted = AverageLDA(proportions=FREE).fit(rows, codes)
+        except FitError:
+            return
+    share = share_of_no_class(fitted, rows[len(labels) :])
+    for text in warnings_on_no_class(share):
+        yield Remark(WARNING, "Rows of no class", text)
 
 
 def _check_rows(table: Table) -> Remark:

@@ -331,7 +331,12 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         n_labels=n_labels,
         is_network=is_network,
         remarks=check_table(
-            table, sample, n_labels, size, is_hidden=is_hidden, is_network=is_network
+            table,
+            sample,
+            table.labels[splits.is_distinct],
+            size,
+            is_hidden=is_hidden,
+            is_network=is_network,
         ),
         sources=table.sources,
         reading=plan.reading,
