@@ -182,17 +182,12 @@ def print_table(title, strategies, values, decimals=1):
     """Print means; ``values`` has shape (sets, draws, strategies, budgets)."""
     print(f"\n{title} at {', '.join(f'{m} x K' for m in BUDGETS)} labels")
     n_draws = values.shape[1]
-    spread = np.full(values.shape[2:], np.nan)
+    texts = np.vectorize(lambda mean: f"{mean:5.{decimals}f}")(values.mean(axis=(0, 1)))
     if n_draws > 1:
         spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(n_draws)
-    for name, means, ends in zip(
-        strategies, values.mean(axis=(0, 1)), spread, strict=True
-    ):
-        pairs = zip(means, ends, strict=True)
-        print(
-            f"  {name:28}"
-            + "  ".join(f"{mean:5.{decimals}f} +- {end:.1f}" for mean, end in pairs)
-        )
+        texts = np.char.add(texts, np.vectorize(lambda end: f" +- {end:.1f}")(spread))
+    for name, cells in zip(strategies, texts, strict=True):
+        print(f"  {name:28}{'  '.join(cells)}")
 
 
 def strategies_of(is_with_peers):
