@@ -132,6 +132,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
     is_importing = "importlib._bootstrap" in callers
     if not callers.isdisjoint(_COMMAND_MODULES):
         if not is_importing:
+            # What is interrupted while it is made may complain when it goes, as a
+            # ZipFile without a file does. The line of the command says all there is.
+            sys.unraisablehook = lambda _: None
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
             raise SystemExit(128 + number)
