@@ -150,7 +150,9 @@ def adapt_gaussians(
     adapted = gaussians
     if not refusal:
         mean = rows.moments(gaussians.frame).mean
-        adapted = _changed(MemoryRows(sampled, weights), mean, gaussians, change)
+        density = _density(gaussians, change)
+        changed = _changed(MemoryRows(sampled, weights), mean, density, change)
+        adapted = gaussians.moved(changed.center - density.center, changed.log_priors)
     offset = adapted.center - gaussians.center
     n_deviations = np.linalg.norm(gaussians.projection @ offset)
     reason = refusal or (
@@ -212,14 +214,22 @@ def _held_out_gains(
     total = moments[0].weight + moments[1].weight
     for learned, tested in ((0, 1), (1, 0)):
         mean = moments[tested].mean
-        before = _log_likelihood(halves[tested], mean, gaussians)
         for change in changes:
-            changed = _changed(
-                halves[learned], moments[learned].mean, gaussians, change
-            )
+            density = _density(gaussians, change)
+            changed = _changed(halves[learned], moments[learned].mean, density, change)
+            before = _log_likelihood(halves[tested], mean, density)
             after = _log_likelihood(halves[tested], mean, changed)
             gains[change] += (after - before) / total
     return gains
+
+
+def _density(gaussians: Gaussians, change: str) -> Gaussians:
+    """Return the model whose likelihood says what a change is worth.
+
+    Shares are learned from posteriors alone. An offset is relative to the rows of the
+    fit, which the means of an average do not follow.
+    """
+    return gaussians if change == SHARES else gaussians.at_rows()
 
 
 def _log_likelihood(rows: Rows, mean: Array, gaussians: Gaussians) -> float:
