@@ -117,6 +117,24 @@ def test_an_average_is_moved_by_the_distance_from_its_training_rows(
     assert_allclose(again.predict_proba(rows + offset), before, atol=1e-8)
 
 
+@pytest.mark.parametrize("change", ["offset", "shares", "both"])
+def test_an_adapted_ensemble_can_be_adapted_again(change):
+    labels = np.where(np.arange(N_ROWS) < 90, Y, -1)
+    fitted = SemiSupervisedEnsemble().fit(X, labels)
+    rows, _ = new_rows([0.6, 0.3, 0.1], offset=OFFSET * (change != "shares"))
+    other, _ = new_rows([0.1, 0.2, 0.7], offset=-OFFSET * (change != "shares"), seed=1)
+    once = fitted.adapt(other, change=change)
+    twice = fitted.adapt(rows, change=change).adapt(other, change=change)
+    assert once.adaptation_.is_kept
+    assert twice.adaptation_.is_kept
+    expected = once.predict_proba(other)
+    # EM ends where no share moves by more than 1e-6.
+    assert_allclose(twice.predict_proba(other), expected, atol=1e-4)
+    assert_allclose(twice.adaptation_.shares, once.adaptation_.shares, atol=1e-4)
+    again = twice.class_shares(other).shares
+    assert_allclose(again, once.class_shares(other).shares, atol=1e-3)
+
+
 def test_no_cell_of_the_training_rows_of_an_average_is_far():
     X, y, _, is_new = load_vowels()
     rows = X[~is_new]
