@@ -31,7 +31,7 @@ def shares_of_file(
     about: Mapping[str, Any],
     data: Path,
     options: ReadOptions,
-    advance: ShareDone = lambda share, n_rows: None,
+    advance: ShareDone,
 ) -> ClassShareEstimate:
     """Estimate the class shares of the rows of a file.
 

@@ -219,7 +219,7 @@ def _predict(
     if adapted is None:
         probabilities = classifier.predict_proba(rows)
     else:
-        probabilities = adapted.probabilities(block, rows)
+        probabilities = adapted.by_group("predict_proba", block, rows)
 
     counts.n_rows += len(frame)
     counts.filled.update(count_gaps(frame))
