@@ -12,7 +12,7 @@ in four rounds. Errors of AutoLDA in percent, on new rows, and on rows of the dr
 were not chosen; its proportions are free unless labels are random. Sets that the rule
 was chosen on are reported apart (feature_sets.py).
 
-``--peers`` adds strategies of the literature (peers.py), and two of scikit-activeml if
+``--peers`` adds strategies of the literature (peers.py), and four of scikit-activeml if
 it is installed (``pip install scikit-activeml``), and prints the seconds that choosing
 takes.
 
@@ -48,10 +48,10 @@ LARGE = (1_000_000, 256)
 BUDGETS = (1, 2, 4, 8)
 STRATEGIES = ("random", "k-means", "margin", "rows_to_label")
 COMPARED = ("rows_to_label", *PUBLISHED, "k-means", "random")
-# Those of scikit-activeml that choose hundreds of rows of 2,000 in seconds. TypiClust
-# and CoreSet, which take half a minute for 70, do not scale.
+# Those of scikit-activeml that need no classifier.
 OF_SKACTIVEML = {
-    f"scikit-activeml: {name}": name for name in ("MaxHerding", "ProbCover")
+    f"scikit-activeml: {name}": name
+    for name in ("MaxHerding", "TypiClust", "CoreSet", "ProbCover")
 }
 
 
@@ -182,17 +182,12 @@ def print_table(title, strategies, values, decimals=1):
     """Print means; ``values`` has shape (sets, draws, strategies, budgets)."""
     print(f"\n{title} at {', '.join(f'{m} x K' for m in BUDGETS)} labels")
     n_draws = values.shape[1]
-    spread = np.full(values.shape[2:], np.nan)
+    texts = np.vectorize(lambda mean: f"{mean:5.{decimals}f}")(values.mean(axis=(0, 1)))
     if n_draws > 1:
         spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(n_draws)
-    for name, means, ends in zip(
-        strategies, values.mean(axis=(0, 1)), spread, strict=True
-    ):
-        pairs = zip(means, ends, strict=True)
-        print(
-            f"  {name:28}"
-            + "  ".join(f"{mean:5.{decimals}f} +- {end:.1f}" for mean, end in pairs)
-        )
+        texts = np.char.add(texts, np.vectorize(lambda end: f" +- {end:.1f}")(spread))
+    for name, cells in zip(strategies, texts, strict=True):
+        print(f"  {name:28}{'  '.join(cells)}")
 
 
 def strategies_of(is_with_peers):

@@ -37,6 +37,9 @@ COMPONENTS = 128
 MOST_POOL = 5_000
 MOST_TEST = 1_000
 MOST_LABELED = 0.8
+# PT-MAP that is told class sizes has a harder plan than the published one, because
+# class means fall together otherwise; chosen on the tuned sets.
+ORACLE_SCALE = 40
 SITUATIONS = [
     (balanced, uneven) for balanced in (True, False) for uneven in (False, True)
 ]
@@ -163,7 +166,8 @@ def predictors(labels, own):
         return method(X, y).argmax(axis=1), None
 
     sizes = np.bincount(own[labels < 0], minlength=own.max() + 1).astype(float)
-    told = {**TRANSDUCTIVE, "PT-MAP, true sizes": partial(pt_map, sizes=sizes)}
+    oracle = partial(pt_map, sizes=sizes, scale=ORACLE_SCALE)
+    told = {**TRANSDUCTIVE, "PT-MAP, true sizes": oracle}
     return {
         "AutoLDA": ours,
         "logistic regression": logistic,

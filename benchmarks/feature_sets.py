@@ -39,6 +39,12 @@ def find_sets(folder, names=None):
     if folder is None:
         return [None]
     files = sorted(folder.glob("*.npz"))
+    unknown = sorted(set(names or ()) - {path.stem for path in files})
+    if not files or unknown:
+        raise SystemExit(
+            f"{folder} has no {', '.join(unknown) or 'set'}: it must hold .npz files "
+            "with arrays X and y, which --sets names without .npz."
+        )
     if names:
         return [path for path in files if path.stem in names]
     return [path for path in files if path.stem not in REPEATED]

@@ -1,8 +1,8 @@
 """Methods of the literature for few labels on features, from their papers' formulas.
 
-``bench_features.py --peers`` and ``bench_ask.py --peers`` run them. Settings are the
-published ones, but for one of PT-MAP. Centering is by the mean of all rows where a
-paper has a mean of the classes that trained its network: these are not known here.
+``bench_features.py --peers`` and ``bench_ask.py --peers`` run them, with the published
+settings. Rows are centered by the mean of all of them. Some papers center by a mean of
+the classes that trained their network, which is not known here, and others not at all.
 
 Classifiers take rows and class codes, -1 for unlabeled rows, and return the probability
 of each class for every row. Those of ``INDUCTIVE`` also take new rows. Strategies take
@@ -146,7 +146,8 @@ def transclip(
     Zanella, Gerin and Ben Ayed, Boosting vision-language models with transduction,
     NeurIPS 2024. The prior stands for that of the text: the softmax of 100 times the
     cosines with labeled means, as there with the text, or logistic regression. The
-    paper chooses the weight of the labeled rows on validation rows.
+    paper chooses the weight of the labeled rows on validation rows. Its code differs:
+    the Gaussians weigh 1/50, and labeled rows are neighbors of unlabeled ones.
     """
     rows = unit_rows(X)
     is_labeled = y >= 0
@@ -228,13 +229,12 @@ def sinkhorn(costs, row_sum, column_sums, scale, tol=1e-6, max_rounds=200):
     return plan
 
 
-def pt_map(X, y, *, sizes=None, power=0.5, scale=40, rate=0.4, n_rounds=20):
+def pt_map(X, y, *, sizes=None, power=0.5, scale=10, rate=0.2, n_rounds=20):
     """Class means by optimal transport of rows to classes of known sizes (PT-MAP).
 
     Hu, Gripon and Pateux, Leveraging the feature distribution in transfer-based
     few-shot learning, 2020. The power is that of absolute values, as features may be
-    negative. The scale is 10 there, with which the class means of these features fall
-    together; 40 was chosen on the tuned sets. ``sizes`` has the unlabeled rows of each
+    negative. Settings are those of its code. ``sizes`` has the unlabeled rows of each
     class: by default equal ones.
     """
     is_labeled = y >= 0
@@ -254,10 +254,16 @@ def pt_map(X, y, *, sizes=None, power=0.5, scale=40, rate=0.4, n_rounds=20):
 
 
 def ks_precision(residuals):
-    """Return the inverse covariance of Kubokawa and Srivastava (2008)."""
+    """Return the inverse covariance of Kubokawa and Srivastava (2008).
+
+    It is the identity if all residuals are zero, as with one label a class.
+    """
     n_features = residuals.shape[1]
     covariance = np.cov(residuals, rowvar=False)
-    ridge = np.trace(covariance) * np.eye(n_features)
+    trace = np.trace(covariance)
+    if trace == 0:
+        return np.eye(n_features)
+    ridge = trace * np.eye(n_features)
     return n_features * pinvh((len(residuals) - 1) * covariance + ridge)
 
 
@@ -265,7 +271,8 @@ def ks_lda(X, y, new=None):
     """LDA with equal priors and the KS inverse, of labeled rows alone.
 
     Wang, Liang, Sheng, He, Wang and Tan, A hard-to-beat baseline for training-free
-    CLIP-based adaptation, ICLR 2024, without its text.
+    CLIP-based adaptation, ICLR 2024, without its text. The paper has several views of
+    each labeled image. Here, with one row a class, the rule is that of nearest means.
     """
     rows = unit_rows(X)
     labeled, codes = rows[y >= 0], y[y >= 0]
@@ -340,7 +347,8 @@ def uherding(X, y, n, shares, seed):
     """Herding, weighted by doubt, as wide as the smallest distance of labeled rows.
 
     Bae, Oliveira and Sutherland, Uncertainty herding: one active learning method for
-    all label budgets, ICLR 2025. Doubt is 1 less the margin of calibrated shares.
+    all label budgets, ICLR 2025. Doubt is 1 less the margin of calibrated shares, which
+    are those of ``AutoLDA`` here.
     """
     rows = unit_rows(X)
     if shares is None:

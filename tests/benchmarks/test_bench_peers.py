@@ -38,6 +38,10 @@ def test_sets_are_found_by_name_and_no_set_counts_twice(tmp_path):
     assert found == ["fashion_efflite0", "other"]
     assert [path.stem for path in find_sets(tmp_path, ["other"])] == ["other"]
     assert find_sets(None) == [None]
+    with pytest.raises(SystemExit, match=r"has no another, third: it must hold \.npz"):
+        find_sets(tmp_path, ["third", "other", "another"])
+    with pytest.raises(SystemExit, match=r"nowhere has no set: it must hold \.npz"):
+        find_sets(tmp_path / "nowhere")
 
 
 def test_every_method_labels_the_pool_and_inductive_ones_new_rows(rows):
@@ -59,6 +63,15 @@ def test_every_strategy_adds_rows_to_those_before(strategy, rows):
     assert len(set(first)) == 6
     assert len(set(second)) == 15
     assert strategy == "k-means" or set(first) <= set(second)
+
+
+def test_one_draw_has_no_standard_error(capsys):
+    values = np.arange(12.0).reshape(1, 3, 1, 4)
+    bench_ask.print_table("Error", ["random"], values)
+    bench_ask.print_table("Error", ["random"], values[:, :1])
+    several, single = capsys.readouterr().out.split("random")[1:]
+    assert several.split()[:3] == ["4.0", "+-", "2.3"]
+    assert single.split() == ["0.0", "1.0", "2.0", "3.0"]
 
 
 def test_scikit_activeml_is_optional(monkeypatch, capsys):

@@ -123,8 +123,7 @@ def test_pt_map_gives_every_class_its_size(pool):
     X, y, y_true = pool
     sizes = np.bincount(y_true[y < 0]).astype(float)
     for given in (None, sizes):
-        # A soft plan, which has its sums after few rounds.
-        shares = peers.pt_map(X, y, sizes=given, scale=10)[y < 0]
+        shares = peers.pt_map(X, y, sizes=given)[y < 0]
         assert_allclose(shares.sum(axis=0), sizes, rtol=1e-3)
 
 
@@ -135,6 +134,14 @@ def test_the_ks_inverse_follows_its_formula_with_fewer_rows_than_features():
     regularized = (4 * covariance + np.trace(covariance) * np.eye(8)) / 8
     assert_allclose(inverse @ regularized, np.eye(8), atol=1e-10)
     assert np.linalg.eigvalsh(inverse).min() > 0
+
+
+def test_lda_with_the_ks_inverse_takes_the_nearest_mean_with_one_label_a_class(pool):
+    X, y, _ = pool
+    y = np.where(np.arange(len(y)) < N_CLASSES, y, -1)
+    rows = peers.unit_rows(X)
+    nearest = peers.squared_distances(rows, rows[:N_CLASSES]).argmin(axis=1)
+    assert peers.ks_lda(X, y).argmax(axis=1).tolist() == nearest.tolist()
 
 
 @pytest.mark.parametrize("name", ["random", *peers.STRATEGIES])

@@ -95,6 +95,13 @@ def test_no_fit_is_named_before_two_classes_are_known(features):
     )
 
 
+def test_no_more_rows_are_named_when_all_are_asked_for(features):
+    said = call("ask", "x.npy", "--n", 90)[1]
+    assert said.endswith(
+        "then: run the same command again, because a fit needs labels of two classes\n"
+    )
+
+
 def test_a_comparison_tests_random_rows_alone(features):
     pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
     call("ask", "x.npy", "--n", 12)

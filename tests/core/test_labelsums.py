@@ -33,6 +33,25 @@ def test_label_sums_are_weighted_sums_of_the_rows():
     np.testing.assert_allclose(sums.scatter, scatter, rtol=1e-12)
 
 
+@pytest.mark.parametrize("knows_total", [False, True])
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_overlaps_are_weighted_products_of_shares(n_classes, is_soft, knows_total):
+    coef = RNG.standard_normal((3, n_classes))
+    rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
+    centered = np.tile(ROWS - ROWS.mean(axis=0), (100, 1))
+    weights = None if knows_total else np.tile(WEIGHTS, 100)
+    frame = frame_of(centered)
+    rows = MemoryRows(centered, weights, tile_rows=512)
+    rows.moments(frame)
+    assert (rows._total is not None) == knows_total
+    found = rows.label_sums(rule, frame, with_overlaps=True)
+    shares, _ = rule.shares(frame.apply(centered), slice(None))
+    weighted = shares if weights is None else shares * weights
+    np.testing.assert_allclose(found.overlaps, weighted @ shares.T, atol=1e-10)
+    assert rows.label_sums(rule, frame).overlaps is None
+
+
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize(("n_classes", "n_shares"), [(2, 1), (3, 3), (4, 4)])
 def test_rules_that_know_the_sums_of_all_rows_give_the_same_shares(

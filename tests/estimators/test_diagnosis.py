@@ -1,5 +1,7 @@
 """Warnings of fits that do not converge, and bounds of the gain on supervised LDA."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,10 @@ from iclda import (
 )
 from iclda._core import problem
 from iclda._estimators.diagnosis import GainBounds, safety_bounds
+from iclda._rows import device
 from iclda.methods import FITTED, FURTHER
 from tests.helpers.problems import ALL, change_settings, draw_sample, semi_supervised
+from tests.helpers.row_sources import SOURCES
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
 ITERATIVE = [
@@ -201,3 +205,73 @@ def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     of_marked = list(vars(fitted.gain_bounds(sample.rows, sample.labels)).values())
     of_further = list(vars(bounds_of(fitted, sample)).values())
     np.testing.assert_allclose(of_marked, of_further, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_features", "is_advised"), [(2, False), (20, True)])
+def test_with_fewer_labels_than_features_a_search_advises_what_helps(
+    n_features, is_advised
+):
+    rng = np.random.default_rng(0)
+    y = np.arange(12) % 2
+    X = rng.standard_normal((12, n_features)) + y[:, None]
+    unlabeled = rng.standard_normal((300, n_features)) + 0.5
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        ImplicitlyConstrainedLDA(max_iter=1, n_starts=2, tol=1e-12).fit(
+            X, y, X_unlabeled=unlabeled
+        )
+    messages = [
+        str(each.message) for each in warned if each.category is NotConvergedWarning
+    ]
+    assert messages
+    advised = [text for text in messages if "PessimisticLDA or AverageLDA" in text]
+    assert bool(advised) == is_advised
+    assert all("proportions='auto'" in text for text in advised)
+
+
+def _in_memory(X, folder):
+    return X
+
+
+def _on_a_device(X, folder):
+    torch = pytest.importorskip("torch")
+    return torch.asarray(X)
+
+
+FEW_LABELS = draw_sample(
+    17, n_classes=4, n_features=60, n_labeled=12, n_unlabeled=10_000, separation=1.0
+)
+
+
+@pytest.mark.filterwarnings("ignore:.*has degenerated")
+@pytest.mark.parametrize(
+    "make",
+    [_in_memory, SOURCES["npy"], SOURCES["dask array"], _on_a_device],
+    ids=["memory", "file", "dask", "torch"],
+)
+def test_fewer_labels_than_features_end_a_search_early_wherever_rows_are(
+    make, tmp_path, monkeypatch
+):
+    change_settings(
+        monkeypatch,
+        "WORK",
+        min_numbers_per_iteration=1.0,
+        share_of_numbers_per_iteration=0.1,
+    )
+    monkeypatch.setattr(device.ArrayRows, "_is_on_cpu", False)
+    advice = "pass proportions='auto', or use PessimisticLDA or AverageLDA"
+    fitted = {}
+    for kind, max_rows in (("held", 10_000), ("read", 2000)):
+        change_settings(monkeypatch, "HOLDING", max_rows=max_rows)
+        source = make(FEW_LABELS.X_unlabeled, tmp_path)
+        with pytest.warns(NotConvergedWarning, match=advice):
+            fitted[kind] = ImplicitlyConstrainedLDA().fit(
+                FEW_LABELS.X, FEW_LABELS.y, X_unlabeled=source
+            )
+        assert fitted[kind].outcome_ == "not_found"
+    # The moments, the labels with which passes begin, their certificate, the labels of
+    # the supervised fit and their certificate.
+    assert fitted["read"].n_passes_ <= 5
+    # The work on a sample is not that of all rows, of which there are five times as
+    # many.
+    assert fitted["read"].n_iter_ <= 5 * fitted["held"].n_iter_

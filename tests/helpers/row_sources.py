@@ -48,7 +48,8 @@ def assert_equal_passes(found, expected, rule, frame, rtol=1e-11):
     centers = np.random.default_rng(0).standard_normal(
         (rule.n_classes, len(frame.scale))
     )
-    for options in ({}, {"centers": centers}, near_all(rule)):
+    overlaps = {"with_overlaps": True}
+    for options in ({}, {"centers": centers}, near_all(rule), overlaps):
         sums = (rows.label_sums(rule, frame, **options) for rows in (found, expected))
         assert_equal_sums(*sums, rtol)
 

@@ -93,6 +93,17 @@ def test_units_and_offsets_do_not_matter():
     np.testing.assert_array_equal(rows_to_label(X + 1e5, 30), chosen)
 
 
+@pytest.mark.parametrize("exponent", [-600, 600])
+@pytest.mark.parametrize("n_features", [2, 70])
+def test_squares_that_overflow_or_vanish_do_not_matter(exponent, n_features):
+    # These are exact multiples.
+    X = np.random.default_rng(0).standard_normal((60, n_features))
+    y = np.where(np.arange(60) < 12, np.arange(60) % 2, -1)
+    for labels in (None, y):
+        chosen = rows_to_label(np.ldexp(X, exponent), 4, labels)
+        np.testing.assert_array_equal(chosen, rows_to_label(X, 4, labels))
+
+
 def test_doubt_does_not_count_as_long_as_every_class_has_one_label():
     X, y = clusters()
     first = [np.flatnonzero(y == k)[0] for k in range(5)]

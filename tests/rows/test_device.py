@@ -30,10 +30,16 @@ from iclda._core.solvers.streamed import StreamedSet
 from iclda._rows import device, report_as
 from iclda._rows.device_blocks import DeviceBlock
 from iclda._rows.memory import MemoryRows
-from iclda._rows.places import is_out_of_memory, place_of, to_host
+from iclda._rows.places import Place, is_out_of_memory, place_of, to_host
 from iclda._rows.protocol import Request
 from iclda.rows import progress
-from tests.helpers.problems import STREAMED, change_settings, draw_sample, problem_of
+from tests.helpers.problems import (
+    STREAMED,
+    change_settings,
+    draw_sample,
+    near_all,
+    problem_of,
+)
 from tests.helpers.row_sources import array_rows, assert_equal_passes, assert_equal_sums
 
 RNG = np.random.default_rng(31)
@@ -548,3 +554,22 @@ def test_a_pass_holds_the_rows_near_boundaries_on_the_device(
     found = StreamedSet(problem, on_device).label(scores)
     close(found.point, on_device.label(scores).point)
     assert found.local_set.place is on_device.place
+
+
+def test_rows_near_boundaries_are_found_without_indices_from_memory(monkeypatch):
+    moved = []
+    put = Place.put_as_is
+
+    def counted(place, array):
+        moved.append(np.size(array))
+        return put(place, array)
+
+    monkeypatch.setattr(Place, "put_as_is", counted)
+    rows = array_rows(on("device1", LARGE.X_unlabeled))
+    rule = LinearRule(np.array([[500.0, 0.0]] * LARGE.X.shape[1]), np.zeros(2), True)
+    frame = frame_of(LARGE.X)
+    expected = MemoryRows(LARGE.X_unlabeled).label_sums(rule, frame, **near_all(rule))
+    found = rows.label_sums(rule, frame, **near_all(rule))
+    assert 0 < len(expected.near) < rows.n_rows / 3
+    assert_allclose(found.near, expected.near, rtol=1e-10)
+    assert sum(moved) < 1000 + len(expected.near)

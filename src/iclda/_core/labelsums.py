@@ -284,7 +284,16 @@ class AllButFirst:
             # With hard labels, log-sum-exp is the score of the row's own class.
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
         log_sum = sums.log_sum + float(left_out)
-        return replace(sums, counts=counts, sums=class_sums, log_sum=log_sum)
+        overlaps = sums.overlaps
+        if overlaps is not None:
+            # The shares of a row add up to 1, and overlaps with all classes to counts.
+            of_first = sums.counts - overlaps.sum(axis=0)
+            overlaps = np.vstack([of_first, overlaps])
+            of_all = np.concatenate([[first_count - of_first.sum()], of_first])
+            overlaps = np.column_stack([of_all, overlaps])
+        return replace(
+            sums, counts=counts, sums=class_sums, log_sum=log_sum, overlaps=overlaps
+        )
 
 
 @dataclass(frozen=True)
@@ -444,8 +453,9 @@ class LabelSums:
     """Per class the weight and the sum of rows; over all rows the sum of log-sum-exp.
 
     On request also ``scatter`` (d, d) about ``centers`` (K, d): every row counts with
-    its distance from the center of each class, times its share in that class. And
-    ``near`` (n, 1 + d): rows near class boundaries, after their weights.
+    its distance from the center of each class, times its share in that class;
+    ``near`` (n, 1 + d): rows near class boundaries, after their weights; and
+    ``overlaps`` (K, K): the products of the shares of every row in two classes.
     """
 
     counts: Array
@@ -453,6 +463,7 @@ class LabelSums:
     log_sum: float
     scatter: Array | None = None
     near: Array | None = None
+    overlaps: Array | None = None
 
     def __add__(self, other: LabelSums) -> LabelSums:
         return LabelSums(
@@ -461,6 +472,7 @@ class LabelSums:
             self.log_sum + other.log_sum,
             _joined(self.scatter, other.scatter, np.add),
             _joined(self.near, other.near, _concatenated),
+            _joined(self.overlaps, other.overlaps, np.add),
         )
 
 
@@ -493,8 +505,16 @@ def scaled(sums: LabelSums, factor: float) -> LabelSums:
     if near is not None:
         weights = near[:, 0] * factor
         near = with_weights(near[:, 1:], weights)
+    overlaps = sums.overlaps
+    if overlaps is not None:
+        overlaps = overlaps * factor
     return LabelSums(
-        sums.counts * factor, sums.sums * factor, sums.log_sum * factor, scatter, near
+        sums.counts * factor,
+        sums.sums * factor,
+        sums.log_sum * factor,
+        scatter,
+        near,
+        overlaps,
     )
 
 
@@ -516,7 +536,12 @@ class Tally:
     """Label sums accumulated over blocks of rows."""
 
     def __init__(
-        self, rule: Rule, n_features: int, centers: Array | None = None
+        self,
+        rule: Rule,
+        n_features: int,
+        centers: Array | None = None,
+        *,
+        with_overlaps: bool = False,
     ) -> None:
         n_summed = rule.n_classes
         if isinstance(rule, AllButFirst):
@@ -529,6 +554,9 @@ class Tally:
         self._scatter: Array | None = None
         if centers is not None:
             self._scatter = np.zeros((n_features, n_features))
+        self._overlaps: Array | None = None
+        if with_overlaps:
+            self._overlaps = np.zeros((n_summed, n_summed))
 
     def add(
         self,
@@ -553,10 +581,18 @@ class Tally:
         self._sums += np.dot(summed, used)
         if self._scatter is not None and self._centers is not None:
             self._scatter += _scatter_about(used, summed, self._centers)
+        if self._overlaps is not None:
+            self._overlaps += np.dot(summed, shares[-n_summed:].T)
         return shares
 
     def sums(self) -> LabelSums:
-        return LabelSums(self._counts, self._sums, self._log_sum, self._scatter)
+        return LabelSums(
+            self._counts,
+            self._sums,
+            self._log_sum,
+            self._scatter,
+            overlaps=self._overlaps,
+        )
 
 
 def _weighted_sum(values: Array, weights: Array | None) -> float:

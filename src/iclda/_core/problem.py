@@ -257,9 +257,12 @@ class Problem:
         if self.proportions is not None:
             work *= _QUOTA_FACTOR
         affordable = _MAX_DEFAULT_WORK / work
-        rounds = int(np.clip(affordable, _MIN_DEFAULT_ROUNDS, _MAX_DEFAULT_ROUNDS))
-        # Finding a start has already taken most of the time.
-        return rounds if self.start is None else max(1, rounds // 4)
+        max_rounds = _MAX_DEFAULT_ROUNDS
+        if self.start is not None:
+            # Finding a start has already taken most of the time.
+            affordable /= 4
+            max_rounds //= 4
+        return int(np.clip(affordable, _MIN_DEFAULT_ROUNDS, max_rounds))
 
     @cached_property
     def moments(self) -> Moments:

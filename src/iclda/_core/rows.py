@@ -8,6 +8,7 @@ which rows near class boundaries a pass returns, and with what weights.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -86,11 +87,12 @@ class Rows(Protocol):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         """Return class weights and class sums under a rule.
 
         With ``centers`` also the scatter about them; with ``near``, for a linear rule,
-        also rows near class boundaries.
+        also rows near class boundaries; and the overlaps of the classes on request.
         """
 
     def placed_label_sums(self, rules: StackedRules, frame: Frame) -> tuple[Any, Any]:
@@ -142,7 +144,7 @@ def near_boundary(shares: Array) -> AnyArray:
     return np.flatnonzero(is_soft)
 
 
-def scrambled(index: AnyArray) -> AnyArray:
+def scrambled(index: Any) -> Any:
     """Scramble indices, so that rows can be chosen by divisibility but irregularly.
 
     Of every 2^k consecutive indices one is scrambled to a multiple of 2^k, at no fixed
@@ -150,18 +152,20 @@ def scrambled(index: AnyArray) -> AnyArray:
     Bits are changed by higher ones only. Within each group of 2^k rows, the lowest k
     bits therefore take all values.
     """
-    mixed = np.asarray(index)
+    mixed = index
     for shift in _BIT_SHIFTS:
         mixed = mixed ^ (mixed >> shift)
     return mixed
 
 
-def one_of_each(every: int, start: int, stop: int) -> AnyArray:
+def one_of_each(
+    every: int, start: int, stop: int, arange: Callable[..., Any] = np.arange
+) -> Any:
     """Return the indices whose scrambled values are multiples of ``every``.
 
-    ``every`` is a power of two and divides ``start``.
+    ``every`` is a power of two and divides ``start``. ``arange`` makes the arrays.
     """
-    firsts = np.arange(start, stop, every)
+    firsts = arange(start, stop, every)
     # The lowest bits that the first index of each group is scrambled to, unscrambled
     # again, say how far from it the multiple is.
     distances = scrambled(firsts) & (every - 1)

@@ -36,7 +36,7 @@ from .._core.problem import Problem
 from .._core.rowspace import FeatureSpace, LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import gains_over, supervised_reference
-from .._messages import plural, warn
+from .._messages import plural, say, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
 from .._rows.views import VIEWS
@@ -385,9 +385,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
             passes = plural(fit.attributes["n_passes_"], "pass", "passes")
             detail = f"{fit.detail} after {plural(n_iter, 'step')} and {passes}"
             sentence = outcome.describe(detail, limit, getattr(self, "tol", None))
-        message = f"{type(self).__name__} {sentence}"
+        message = say("{name} {sentence}", name=type(self).__name__, sentence=sentence)
+        if self._searches_among_many_maxima(problem):
+            message = say(
+                "{message} With fewer labels than features there are many maxima, "
+                "often none worth finding: pass {@proportions=auto}, or use "
+                "PessimisticLDA or AverageLDA.",
+                message=message,
+            )
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome
+
+    def _searches_among_many_maxima(self, problem: Problem) -> bool:
+        """Return whether a search with few labels goes on without proportions."""
+        parameters = self.get_params(deep=False)
+        is_search = "n_starts" in parameters
+        has_few_labels = problem.labeled.n_rows < problem.whitening.rank
+        return is_search and has_few_labels and parameters["proportions"] is None
 
     def _reason_for_stopping(self, problem: Problem, fit: Fit) -> Outcome:
         """Return what stopped an iteration early.

@@ -65,8 +65,9 @@ class NotConvergedWarning(ConvergenceWarning):
 
     - "max_iterations": it stopped after ``max_iter`` rounds;
     - "many_classes": after fewer rounds, because that many classes take too long;
-    - "not_found": after fewer rounds, because every step takes long;
+    - "not_found": after fewer rounds, because every step takes long or gains little;
     - "stalled": no step reduces the gap any more;
+    - "unfilled": the labels of rows that are read in passes miss the proportions;
     - "unbounded": the likelihood has no maximum.
     """
 

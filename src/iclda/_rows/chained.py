@@ -59,9 +59,12 @@ class ChainedRows:
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         parts = self._pass(
-            lambda part: part.label_sums(rule, frame, centers, near=near)
+            lambda part: part.label_sums(
+                rule, frame, centers, near=near, with_overlaps=with_overlaps
+            )
         )
         of_no_rows = no_label_sums(rule.n_classes, self.n_features)
         total = sum(parts, of_no_rows)

@@ -240,6 +240,7 @@ class DaskRows(WeightedRows):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         def sums_of(info: BlockInfo) -> SumsFunction:
             # A worker counts the rows of a block from 0.
@@ -252,6 +253,7 @@ class DaskRows(WeightedRows):
                 frame=frame,
                 centers=centers,
                 near=None if near is None else replace(near, begin=info.begin),
+                with_overlaps=with_overlaps,
             )
 
         total: LabelSums | None = self._sums(sums_of)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -197,16 +197,20 @@ class ArrayRows(WeightedRows):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_mapped_features)
         # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
-        sums = self._fused_label_sums(rule, frame, centers)
+        sums = None
+        if not with_overlaps:
+            sums = self._fused_label_sums(rule, frame, centers)
         if sums is None:
             dtype = self.place.host_dtype
-            sums = label_sums_in(dtype, self._label_sums, rule, frame, centers)
+            label_sums = partial(self._label_sums, with_overlaps=with_overlaps)
+            sums = label_sums_in(dtype, label_sums, rule, frame, centers)
             # NaN and infinity show in the sums: rows are searched for them only then.
             if not np.isfinite(sums.sums).all():
                 self.check_finite()
@@ -224,7 +228,10 @@ class ArrayRows(WeightedRows):
         # Every row has as many scores as there are classes of all rules.
         n_scores = rules.n_classes
         counts, sums, _ = self._totals(
-            lambda index: self._block(index, frame).label_sums(labeler, None), n_scores
+            lambda index: self._block(index, frame).label_sums(
+                labeler, None, with_overlaps=False
+            ),
+            n_scores,
         )
         return counts[:, 0], sums
 
@@ -260,14 +267,29 @@ class ArrayRows(WeightedRows):
         counts = np.concatenate([each.counts for each in found])
         return counts, np.concatenate([each.sums for each in found])
 
-    def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
+    def _label_sums(
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None,
+        *,
+        with_overlaps: bool,
+    ) -> LabelSums:
         """Return label sums formed block by block."""
         labeler = labeler_of(rule, self.place)
-        # There is a scatter only about centers.
-        counts, sums, log_sum, *scatter = self._add_up(
-            lambda index: self._block(index, frame).label_sums(labeler, centers)
+        counts, sums, log_sum, *further = self._add_up(
+            lambda index: self._block(index, frame).label_sums(
+                labeler, centers, with_overlaps=with_overlaps
+            )
         )
-        label_sums = LabelSums(counts[:, 0], sums, float(log_sum[0, 0]), *scatter)
+        label_sums = LabelSums(
+            counts[:, 0],
+            sums,
+            float(log_sum[0, 0]),
+            overlaps=further.pop(0) if with_overlaps else None,
+            # There is a scatter only about centers.
+            scatter=further.pop() if further else None,
+        )
         if not isinstance(rule, LinearRule):
             return label_sums
         lost = lost_to_rounding(rule, label_sums, self.place.host_dtype)
@@ -279,13 +301,18 @@ class ArrayRows(WeightedRows):
         softened = near.softened(rule.moved(offset))
         labeler = labeler_of(softened, self.place)
         n_rows = self._X.shape[0]
+        arange: Callable[..., Any] = np.arange
+        if not self.place.is_compiled:
+            # There may be as many indices as rows: they need not come from memory.
+            arange = partial(self.place.xp.arange, device=self.place.device)
 
         def read() -> list[Array]:
             parts = []
             # One of ``near.smallest`` rows is looked at: a block spans more rows.
             step = near.smallest * self._block_rows
             for start in range(0, n_rows, step):
-                index = one_of_each(near.smallest, start, min(start + step, n_rows))
+                stop = min(start + step, n_rows)
+                index = one_of_each(near.smallest, start, stop, arange)
                 # Without a name for the block: it would still be held when the next one
                 # is copied.
                 parts.append(
@@ -399,13 +426,15 @@ class ArrayRows(WeightedRows):
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
-    def _take(self, array: Any, index: slice | AnyArray) -> Any:
+    def _take(self, array: Any, index: Any) -> Any:
         """Return some rows of an array on the device, copied unless consecutive."""
         if isinstance(index, slice):
             return array[index, ...]
-        return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
+        if isinstance(index, np.ndarray):
+            index = self.place.put_as_is(index)
+        return self.place.xp.take(array, index, axis=0)
 
-    def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
+    def _block(self, index: Any, frame: Frame) -> DeviceBlock:
         """Return some rows in frame coordinates, u = (x - origin) / scale."""
         place = self.place
         rows = self._take(self._X, index)

@@ -117,13 +117,13 @@ class DeviceBlock:
     weights : (n,) array or None
         None: all weights are 1.
     index : slice or array
-        Indices of the rows among all rows.
+        Indices of the rows among all rows. An array may be on the device.
     """
 
     place: Place
     rows: Any
     weights: Any
-    index: slice | AnyArray
+    index: Any
 
     def moments(self) -> list[Any]:
         """Return weighted sums of u and u u': (1, d), (d, d)."""
@@ -133,11 +133,13 @@ class DeviceBlock:
         squares = self._product(weighted_rows, self.rows)
         return [sums, squares]
 
-    def label_sums(self, labeler: Labeler, centers: Array | None) -> list[Any]:
-        """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
+    def label_sums(
+        self, labeler: Labeler, centers: Array | None, *, with_overlaps: bool
+    ) -> list[Any]:
+        """Return class weights (K, 1), class sums (K, d) and log-sum-exp (1, 1).
 
-        The scatter (d, d), about the centers of the classes, is present only if there
-        are centers.
+        After these come the overlaps (K, K) of the classes if they are asked for, and
+        the scatter (d, d) about the centers of the classes if there are centers.
         """
         shares, log_sums = labeler(self.rows, self.index)
         weighted = self._weighted(shares)
@@ -148,6 +150,9 @@ class DeviceBlock:
         class_sums = self._product(weighted, self.rows)
         log_sum = self._product(weighted_log_sums, self._ones)
         sums = [counts, class_sums, log_sum]
+        if with_overlaps:
+            overlaps = self._product(weighted, shares.T)
+            sums.append(overlaps)
         if centers is not None:
             scatter = self._scatter_about(centers, weighted)
             sums.append(scatter)
@@ -173,9 +178,9 @@ class DeviceBlock:
 
         # 2. One of ``counts`` rows is returned, chosen by the scrambled index.
         counts = multiplicities(shares, place.put_as_is(every), xp)
-        assert not isinstance(self.index, slice)
-        scrambled_index = scrambled(self.index).astype(every.dtype)
-        mixed = place.put_as_is(scrambled_index)
+        mixed = scrambled(self.index)
+        if isinstance(mixed, np.ndarray):
+            mixed = place.put_as_is(mixed.astype(every.dtype))
         is_chosen = is_near & (mixed % counts == 0)
 
         # 3. Rows of weight 0 are not members.

@@ -228,6 +228,7 @@ class BlockRows(WeightedRows):
         centers: Array | None = None,
         *,
         near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         # Folding the frame into the rule saves shifting and scaling every row. Labels
         # come from the folded rule whenever there is one, so that ties fall alike with
@@ -243,7 +244,12 @@ class BlockRows(WeightedRows):
 
         def of_block(block: Block) -> LabelSums:
             near_parts: list[Array] = []
-            tally = Tally(used_rule, self.n_mapped_features, centers)
+            tally = Tally(
+                used_rule,
+                self.n_mapped_features,
+                centers,
+                with_overlaps=with_overlaps,
+            )
             for tile in self._tiles(block):
                 rows = tile.rows
                 summed = rows if sums_raw else frame.apply(rows)

@@ -163,7 +163,8 @@ def label(
 def _after_round(asked: Round) -> str:
     """Say what to do after a round of questions."""
     answers = asked.answers
-    fit = _fit_step(asked.pool, answers, "with --n 20")
+    how_to_repeat = "with --n 20" if asked.n_left else "again"
+    fit = _fit_step(asked.pool, answers, how_to_repeat)
     if not answers.open_ids:
         return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"

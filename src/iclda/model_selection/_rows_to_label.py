@@ -106,6 +106,7 @@ def rows_to_label(
         weights = _weights_of_unknown(rows, codes[index])
     else:
         weights = _weights(rows, codes[index])
+    rows = _in_range(rows)
     if are_network_features(rows):
         scale = UnitLength(rows.mean(axis=0))
         rows = scale(rows)
@@ -210,6 +211,15 @@ def _weights_of_unknown(rows: Array, codes: AnyArray) -> Array:
         warnings.simplefilter("ignore")
         novelty = _unfitted_average().fit(rows, codes).novelty(rows)
     return np.minimum((_P_VALUE_OF_UNKNOWN / (1 - novelty)) ** 2, 1.0)
+
+
+def _in_range(rows: Array) -> Array:
+    """Return rows divided by a power of two, so that all values are between -1 and 1.
+
+    Squares of very large or small values would overflow or vanish. No digit is lost.
+    """
+    _, exponent = np.frexp(np.abs(rows).max())
+    return np.ldexp(rows, -exponent)
 
 
 def _choose(rows: Array, is_labeled: AnyArray, weights: Array, n: int) -> AnyArray:

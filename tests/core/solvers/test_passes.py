@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from iclda._core.solvers import Limits, Outcome
+from iclda._core.solvers import Limits, Outcome, passes
 from iclda._core.solvers.continuation import Follower
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from tests.helpers.problems import (
@@ -86,3 +86,38 @@ def test_few_reads_of_many_rows_are_enough(n_classes, most):
     found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
     assert found.outcome is Outcome.CONVERGED
     assert found.n_passes <= most
+
+
+def test_a_search_whose_gap_no_longer_falls_ends_after_few_passes(monkeypatch):
+    sample = draw_sample(
+        [11, 2], n_classes=2, n_features=24, n_labeled=12, n_unlabeled=4000
+    )
+    # The gap never halves: a search goes on as long as it may.
+    monkeypatch.setattr(passes, "_local_gap", lambda objective, state: 1.0)
+    n_passes = {}
+    for max_idle_passes in (3, 1000):
+        change_settings(monkeypatch, "PASSES", max_idle_passes=max_idle_passes)
+        found = read(monkeypatch, sample)[1]
+        n_passes[max_idle_passes] = found.n_passes
+    # Each step takes a pass or, if it is shortened, five, and one with more rows.
+    n_before = 1 + 4 + 1
+    assert n_passes[3] <= n_before + 6 * (1 + 3) + 1 < n_passes[1000]
+
+
+def test_a_search_gives_up_after_many_steps_that_do_not_halve_the_gap(monkeypatch):
+    sample = draw_sample(
+        [11, 2], n_classes=2, n_features=24, n_labeled=12, n_unlabeled=4000
+    )
+    monkeypatch.setattr(passes, "_local_gap", lambda objective, state: 1.0)
+    n_iter = {}
+    for share in (0.05, 1000.0):
+        change_settings(
+            monkeypatch,
+            "PASSES",
+            idle_steps_over_max_iter=share,
+            max_idle_passes=1000,
+        )
+        found = read(monkeypatch, sample, limits=Limits(200, 0.0))[1]
+        n_iter[share] = found.n_iter
+        assert (found.outcome is Outcome.NOT_FOUND) == (share < 1)
+    assert n_iter[0.05] < n_iter[1000.0]

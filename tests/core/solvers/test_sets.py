@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers.held import HeldSet
-from iclda._core.solvers.quota_sets import QuotaSet, QuotaStreamedSet
+from iclda._core.solvers.quota_rounds import QuotaRounds
+from iclda._core.solvers.quota_sets import QuotaSet
 from iclda._core.solvers.sets import attainable_sets
 from iclda._core.solvers.streamed import StreamedSet
 from tests.helpers.problems import change_settings, draw_sample, problem_of
@@ -19,7 +20,7 @@ WITH_QUOTAS = replace(FREE, proportions=HALVES)
 
 @pytest.mark.parametrize(
     ("problem", "held_kind", "streamed_kind"),
-    [(FREE, HeldSet, StreamedSet), (WITH_QUOTAS, QuotaSet, QuotaStreamedSet)],
+    [(FREE, HeldSet, StreamedSet), (WITH_QUOTAS, QuotaSet, QuotaRounds)],
     ids=["free", "quotas"],
 )
 @pytest.mark.parametrize("max_rows", [50, 100])

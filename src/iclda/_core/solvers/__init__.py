@@ -39,14 +39,20 @@ class Outcome(Enum):
         "(now {max_iter}): pass fewer unlabeled rows{or_tol}.",
     )
     NOT_FOUND = (
-        "has not found a maximum, because so many rows, columns and classes make every "
-        "step long, and keeps the best labeling it has seen: {detail}.",
+        "has not found a maximum, because with so many rows, columns and classes every "
+        "step takes long or gains little, and keeps the best labeling it has seen: "
+        "{detail}.",
         "Pass fewer unlabeled rows or columns, or use a method without a search, such "
         "as AverageLDA; a larger max_iter (now {max_iter}) takes longer in proportion.",
     )
     STALLED = (
         "could not close the gap to the tolerance: {detail}.",
         "A larger max_iter does not help: raise tol (now {tol:g}).",
+    )
+    UNFILLED = (
+        "could not give the classes the proportions of the unlabeled rows: {detail}.",
+        "Check whether the proportions are those of these rows, or pass intervals; "
+        "a larger max_iter does not help (now {max_iter}).",
     )
     UNBOUNDED = "stopped where the likelihood is unbounded: {detail}.", ""
 

@@ -121,6 +121,7 @@ class _State:
     history : the steps of the last rounds, which are extrapolated
     likelihoods : the log likelihood of every round
     n_small_rises : number of rounds in a row that hardly raised the likelihood
+    n_unfilled : number of rounds that left quotas unfilled
     is_bounded : False at a singular model, where the likelihood is unbounded
     """
 
@@ -128,6 +129,7 @@ class _State:
     history: _History
     likelihoods: list[float] = field(default_factory=list)
     n_small_rises: int = 0
+    n_unfilled: int = 0
     is_bounded: bool = True
 
 
@@ -147,8 +149,11 @@ def _maximize_marginal(
         state.last, likelihood = _next_round(problem, rows, state)
         state.is_bounded = problem.is_admissible(state.last.refitted)
 
-        # 3. See how far the likelihood has risen.
-        if state.likelihoods and likelihood - state.likelihoods[-1] <= small_rise:
+        # 3. See how far the likelihood has risen. One of unfilled quotas says nothing.
+        are_filled = state.last.labels.are_filled
+        state.n_unfilled += not are_filled
+        can_end = bool(state.likelihoods) and are_filled
+        if can_end and likelihood - state.likelihoods[-1] <= small_rise:
             state.n_small_rises += 1
         else:
             state.n_small_rises = 0
@@ -167,6 +172,8 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
         return Outcome.CONVERGED
     if not state.is_bounded:
         return Outcome.UNBOUNDED
+    if state.n_unfilled == settings.QUOTA_ROUNDS.max_unfilled_rounds:
+        return Outcome.UNFILLED
     if len(state.likelihoods) == max_iter:
         return Outcome.MAX_ITERATIONS
     return None

@@ -65,12 +65,14 @@ class SoftLabels:
     log_sum : weighted sum over rows of log-sum-exp of the scores, over N; with quotas
         the dual function, which takes its place
     shift : with quotas, where the search for the shift of similar scores starts
+    are_filled : False if quotas are left unfilled
     """
 
     scores: Array
     point: Array
     log_sum: float
     shift: Shift | None = None
+    are_filled: bool = True
 
 
 @dataclass(eq=False, kw_only=True)

@@ -93,6 +93,7 @@ class Path:
     gap : first-order gap of that state
     n_iter : Newton steps
     is_bounded : False if it ran into a singular model, where L is unbounded
+    is_given_up : True if it ended because many steps had gained little
     levels : the ends of its levels
     """
 
@@ -100,6 +101,7 @@ class Path:
     gap: float
     n_iter: int
     is_bounded: bool = True
+    is_given_up: bool = False
     levels: tuple[State, ...] = ()
 
 

@@ -14,6 +14,7 @@ held.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ def maximize_labeled_likelihood(
     ``n_starts`` is the number of random starts in a round, ``seed`` draws them and the
     sample of the rows.
     """
-    search = Search(problem, _likelihood_of, _effort_of(problem, limits), seed)
+    effort_of = partial(_effort_of, problem, limits)
+    search = Search(problem, _likelihood_of, effort_of, seed)
     search.on_sample(_candidates_on(search.sample, n_starts, seed))
     search.on_all_rows()
     solution = search.solution()
@@ -53,15 +55,18 @@ def _likelihood_of(problem: Problem) -> LabeledLikelihood:
     return problem.likelihood
 
 
-def _effort_of(problem: Problem, limits: Limits) -> Effort:
-    """Return when paths end: at a gap, after steps, or when the work is used up."""
+def _effort_of(problem: Problem, limits: Limits, n_rows: int) -> Effort:
+    """Return when paths on a number of rows end.
+
+    They do at a gap, after steps, or when the work is used up.
+    """
     weight = problem.likelihood.weight
     max_iter = problem.rounds(limits.max_iter)
     aim = limits.tol
     if _has_few_unknowns(problem):
         # With dense systems, a smaller gap is reached at hardly any cost.
         aim = settings.GAPS.aimed_of_likelihood
-    n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
+    n_numbers = n_rows * problem.labeled_point.size
     numbers_per_iteration = max(
         settings.WORK.min_numbers_per_iteration,
         settings.WORK.share_of_numbers_per_iteration * n_numbers,

@@ -8,7 +8,7 @@ corrects it. A pass more gives the certificate.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,43 @@ class SamplePath(NamedTuple):
     end: Array
     scores: Array
     tau: float
+
+
+@dataclass
+class _Progress:
+    """How long ago a pass halved the gap over the rows near boundaries.
+
+    Attributes
+    ----------
+    max_idle_steps : Newton steps without a halved gap after which a search gives up
+    smallest_gap : the gap after the last pass that halved it
+    n_idle_passes : passes since then that moved the point
+    n_idle_steps : Newton steps before these passes
+    """
+
+    max_idle_steps: float
+    smallest_gap: float = np.inf
+    n_idle_passes: int = 0
+    n_idle_steps: int = 0
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether many steps have gained little."""
+        return self.n_idle_steps >= self.max_idle_steps
+
+    @property
+    def has_ended(self) -> bool:
+        max_idle_passes = settings.PASSES.max_idle_passes
+        return self.is_hopeless or self.n_idle_passes >= max_idle_passes
+
+    def note(self, gap: float, n_steps: int) -> None:
+        """Compare the gap after a pass with the last one that was half as large."""
+        self.n_idle_passes += 1
+        self.n_idle_steps += n_steps
+        if gap <= self.smallest_gap / 2:
+            self.smallest_gap = gap
+            self.n_idle_passes = 0
+            self.n_idle_steps = 0
 
 
 def leave_sample(
@@ -99,8 +136,9 @@ def follow_in_passes(
     best: Path | None = None
     n_iter = 0
     is_accepted = True
+    progress = _Progress(chosen.idle_steps_over_max_iter * effort.max_iter)
     for _ in range(chosen.max_passes):
-        if n_iter >= max_iter or effort.is_exhausted:
+        if n_iter >= max_iter or effort.is_exhausted or progress.has_ended:
             break
 
         # 1. Follow the path on the rows that the last pass returned.
@@ -115,6 +153,7 @@ def follow_in_passes(
 
         # 3. Certify it where little seems to be left.
         local_gap = _local_gap(objective, state)
+        progress.note(local_gap, path.n_iter)
         is_small = local_gap <= chosen.certified_share_of_tol * effort.tol
         if is_small:
             gap = follower.gap(state)
@@ -135,7 +174,7 @@ def follow_in_passes(
     if best is None:
         # No gap was small enough to be computed on all rows.
         best = Path(state, follower.gap(state), n_iter, levels=(state,))
-    return best
+    return replace(best, is_given_up=progress.is_hopeless)
 
 
 def _follow_near_boundaries(

@@ -92,7 +92,7 @@ def minimize_over_labelings(
     effort = Effort(
         tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
     )
-    search = Search(problem, negative_of, effort)
+    search = Search(problem, negative_of, lambda n_rows: effort)
     search.on_sample(_equal_shares(search))
     search.on_all_rows()
     solution = search.solution()

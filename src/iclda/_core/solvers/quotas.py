@@ -46,9 +46,9 @@ _DUAL_ROUNDING = 1e-15
 # A step that lowers the dual by fewer rounding errors than this makes no progress.
 _ROUNDINGS_OF_PROGRESS = 8
 # Divisors and arguments of logarithms are raised to this number.
-_SMALLEST_DIVISOR = 1e-300
+SMALLEST_DIVISOR = 1e-300
 # Ridge that keeps Newton's equations solvable in spite of rounding, over their trace.
-_ROUNDING_RIDGE = 1e-12
+ROUNDING_RIDGE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _balance_two(
         # 3. Take Newton's step or, if it leaves the bracket, halve the bracket.
         curvature = (second_shares * (1 - second_shares)) @ weights
         curvature = curvature + quotas.curvatures(shifts)[:, 0]
-        newton_shift = shift + excess / np.maximum(curvature, _SMALLEST_DIVISOR)
+        newton_shift = shift + excess / np.maximum(curvature, SMALLEST_DIVISOR)
         is_inside = (newton_shift > low) & (newton_shift < high)
         next_shift = np.where(is_inside, newton_shift, (low + high) / 2)
         if np.array_equal(next_shift, shift):
@@ -353,12 +353,12 @@ class _DualNewton:
         # 1. Take the steps that lower the dual. The smallest ridge is not zero, because
         # the Hessian is singular where all labels are hard.
         traces = np.trace(hessians, axis1=1, axis2=2)
-        added_ridges = ridges + _ROUNDING_RIDGE * traces + _SMALLEST_DIVISOR
+        added_ridges = ridges + ROUNDING_RIDGE * traces + SMALLEST_DIVISOR
         steps = _newton_steps(gradients, hessians, added_ridges)
         is_lower = self._move(indices, steps, allowed_roundings=1.0)
 
         # 2. Lower the ridge after a step that was taken, and raise it after others.
-        first_ridges = np.maximum(chosen.first_ridge * traces, _ROUNDING_RIDGE)
+        first_ridges = np.maximum(chosen.first_ridge * traces, ROUNDING_RIDGE)
         lowered = chosen.lowered_ridge_factor * ridges
         raised = np.maximum(chosen.raised_ridge_factor * ridges, first_ridges)
         new_ridges = np.where(is_lower, lowered, raised)
@@ -378,8 +378,8 @@ class _DualNewton:
         filled = self._quotas.filled(self.shifts[indices])
         wanted = filled[..., self._shifted_classes]
         counts = self._dual.gradients[indices] + wanted
-        counts = np.maximum(counts, _SMALLEST_DIVISOR)
-        steps = np.log(np.maximum(wanted, _SMALLEST_DIVISOR) / counts)
+        counts = np.maximum(counts, SMALLEST_DIVISOR)
+        steps = np.log(np.maximum(wanted, SMALLEST_DIVISOR) / counts)
         self._move(indices, steps, allowed_roundings=0.0)
 
     def _move(

@@ -1,6 +1,6 @@
 """The search for the maximum of an objective over the attainable set: order of events.
 
-    search = Search(problem, objective_of, effort)
+    search = Search(problem, objective_of, effort_of)
     search.on_sample(candidates)
     search.on_all_rows()
     solution = search.solution()
@@ -122,7 +122,7 @@ class Search:
     problem : the problem
     objective_of : returns the objective of a problem, in its whitened coordinates; a
         sample, which has coordinates of its own, needs an objective of its own
-    effort : when paths end
+    effort_of : returns when paths on a number of rows end
     seed : seed of the sample
 
     Attributes
@@ -136,9 +136,10 @@ class Search:
         self,
         problem: Problem,
         objective_of: Callable[[Problem], Objective],
-        effort: Effort,
+        effort_of: Callable[[int], Effort],
         seed: int = 0,
     ) -> None:
+        effort = effort_of(problem.unlabeled.n_rows)
         self._problem = problem
         self._effort = effort
         self.sample = draw_sample(problem, seed)
@@ -151,7 +152,9 @@ class Search:
             # A gap below the sampling error says nothing about all rows.
             sampling_error = settings.GAPS.of_sample * self._objective.weight
             tol = max(effort.tol, sampling_error)
-            self.effort_on_sample = replace(effort, tol=tol, aim=tol)
+            # It takes as much work as if these were all rows.
+            effort_on_sample = effort_of(len(self.sample.rows))
+            self.effort_on_sample = replace(effort_on_sample, tol=tol, aim=tol)
         self.follower = Follower(objective_on_sample, self.sample.held)
         self._reached: _Reached
 
@@ -182,6 +185,10 @@ class Search:
         objective = self._objective
         n_optima = self._reached.n_optima
         n_iter_on_sample = self._reached.best.n_iter
+        on_sample = self.effort_on_sample
+        if on_sample.is_exhausted and self._reached.best.gap > on_sample.tol:
+            # Where the work on a sample is not enough, that on all rows is not either.
+            self._effort.work.n_numbers = 0
         starts, rows, weights = self._leave_sample()
 
         # 1. Whiten the sample again, with all rows: it guides the passes.
@@ -252,6 +259,8 @@ class Search:
             return Outcome.UNBOUNDED
         if gap <= effort.tol:
             return Outcome.CONVERGED
+        if path.is_given_up:
+            return Outcome.NOT_FOUND
         if path.n_iter >= effort.max_iter:
             return Outcome.MAX_ITERATIONS
         if effort.is_exhausted:

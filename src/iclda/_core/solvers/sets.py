@@ -15,6 +15,7 @@ from . import settings
 from .attainable import AttainableSet, HeldRows
 from .held import hold_in_memory
 from .on_device import hold_where_fast
+from .quota_rounds import QuotaRounds
 from .quota_sets import QuotaSet, QuotaStreamedSet
 from .quotas import Quotas
 from .streamed import StreamedSet
@@ -103,7 +104,7 @@ class QuotaSets:
         if problem.unlabeled.n_rows <= max_held:
             return sharp.hold(*problem.unlabeled.sample(max_held, 0))
         sample = sharp.hold(*problem.unlabeled.sample(chosen.max_rows, 0))
-        return sharp.stream(sample)
+        return QuotaRounds(problem=problem, quotas=quotas, sample=sample)
 
 
 def quotas_of(problem: Problem, proportions: Array) -> Quotas:

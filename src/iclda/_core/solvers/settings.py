@@ -225,6 +225,11 @@ class Passes:
     first_tau_of_sample: float = 0.2
     # Passes that move the point.
     max_passes: int = 30
+    # The search ends after this many passes in a row, or Newton steps over max_iter,
+    # that do not halve the gap over the rows near boundaries: with fewer labels than
+    # features it may go on in tiny steps.
+    max_idle_passes: int = 8
+    idle_steps_over_max_iter: float = 0.5
     # Newton steps on rows near boundaries, over max_iter.
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
@@ -335,6 +340,49 @@ class QuotaPasses:
 
 
 @dataclass(frozen=True)
+class QuotaRoundSteps:
+    """Passes over all rows that fill the quotas of one round of EM."""
+
+    # Share of the first error of a round at which its quotas count as filled, between
+    # a smallest and a largest error over the weight of the rows.
+    max_error_left: float = 0.03
+    min_error: float = 1e-9
+    max_error: float = 1e-5
+    # Error up to which rounding may prevent further progress.
+    max_rounding: float = 1e-6
+    # Passes of the first labeling and of every other one, but for a last one; and
+    # rounds of a fit that may leave quotas unfilled. Without quotas, EM takes two
+    # passes before the rounds and one for each labeling in them: these are at most 20
+    # times as many.
+    max_first_passes: int = 29
+    max_passes: int = 19
+    max_unfilled_rounds: int = 10
+    # Steps that scale odds before the sample is asked, in the first round.
+    max_scaling_passes: int = 5
+    # Factor of a weight from its quota up to which Newton's steps are of use.
+    max_ratio: float = 2.0
+    # After a step that leaves more than this share of the error the overlaps of the
+    # classes are summed again.
+    max_error_factor: float = 0.1
+    # Damping of steps after the first one that is no improvement, and its factors after
+    # further ones and after improvements.
+    first_damping: float = 0.01
+    raised_damping_factor: float = 10
+    lowered_damping_factor: float = 0.1
+    # Steps in a row that do not halve the error, after which labels are softened, and
+    # the mean of 1 - (sum of squared shares) of rows up to which labels are hard.
+    max_slow_steps: int = 4
+    max_softness: float = 0.05
+    # Soft labels: the first tau, over the largest range of the scores of a row, the
+    # factor of tau from level to level, and the error at which a level ends.
+    first_tau_over_range: float = 0.02
+    tau_factor: float = 0.3
+    max_error_of_level: float = 0.01
+    # Changes of the classes that are at an end of their intervals, in one step.
+    max_changes_of_active_set: int = 50
+
+
+@dataclass(frozen=True)
 class Proof:
     """Proofs that a maximum is global (``global_bound``)."""
 
@@ -400,4 +448,5 @@ SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()
+QUOTA_ROUNDS = QuotaRoundSteps()
 PROOF = Proof()

@@ -134,9 +134,16 @@ class StreamedSet:
         return SoftLabels(scores=scores, point=point, log_sum=log_sum)
 
     def _read(
-        self, scores: Array, *, is_soft: bool, near: Near | None = None
+        self,
+        scores: Array,
+        *,
+        is_soft: bool,
+        near: Near | None = None,
+        with_overlaps: bool = False,
     ) -> LabelSums:
         """Label and sum all rows, in one pass."""
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
-        return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)
+        return self.problem.unlabeled.label_sums(
+            rule, self.problem.frame, near=near, with_overlaps=with_overlaps
+        )
