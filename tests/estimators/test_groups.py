@@ -106,6 +106,11 @@ def test_new_speakers_vowels_are_recognized_as_in_the_documentation():
         (np.zeros(N_ROWS), "got 1 in 300 rows"),
         (np.where(np.arange(N_ROWS) == 4, np.nan, GROUPS), "no value in row 4"),
         (GROUPS[1:], "inconsistent numbers"),
+        (
+            GROUPS[:, None],
+            r"one value for every row of X, .*\(300, 1",
+        ),
+        (np.where(GROUPS == 1, "a", GROUPS.astype(object)), "all numbers or all text"),
     ],
 )
 def test_groups_that_are_none_are_errors(groups, message):

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.model_selection import cross_val_score
 
 from iclda import (
     AverageLDA,
     LeastSquaresClassifier,
     OpenSetClassifier,
     ParameterError,
+    SupervisedLDA,
     load_model,
     save_model,
 )
@@ -52,10 +54,23 @@ def test_a_name_that_is_a_class_is_refused():
         OpenSetClassifier(AverageLDA(), name=1).fit(X, np.where(IS_LABELED, Y, -1))
 
 
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5])
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, None, "x"])
 def test_alpha_is_a_share(alpha):
-    with pytest.raises(ParameterError, match=f"between 0 and 1, got {alpha}"):
+    with pytest.raises(ParameterError, match=f"between 0 and 1, got {alpha!r}"):
         OpenSetClassifier(alpha=alpha).fit(X, Y)
+
+
+def test_the_score_counts_classes_and_names_of_any_kind():
+    fitted = OpenSetClassifier(AverageLDA()).fit(X, np.where(IS_LABELED, Y, -1))
+    truth = np.where(Y == 2, "other", Y.astype(object))
+    predicted = fitted.predict(X)
+    expected = np.mean([a == b for a, b in zip(truth, predicted, strict=True)])
+    assert fitted.score(X, truth) == expected > 0.8
+    assert fitted.score(X, Y) == np.mean(predicted == Y) < expected
+    scores = cross_val_score(OpenSetClassifier(SupervisedLDA()), X, Y, cv=3)
+    assert (scores > 0.5).all()
+    with pytest.raises(ValueError, match="X has 300 rows, y has 299 labels"):
+        fitted.score(X, truth[1:])
 
 
 def test_a_classifier_without_novelty_is_refused():

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from iclda import (
     AutoLDA,
@@ -22,6 +23,7 @@ from iclda._estimators.other_rows import (
     estimate_class_shares,
     mixture_shares,
 )
+from iclda.datasets import load_vowels
 from tests.helpers.row_sources import SOURCES
 
 RNG = np.random.default_rng(45)
@@ -84,6 +86,61 @@ def test_the_training_rows_change_nothing(classifier):
     assert_allclose(adapted.intercept_, fitted.intercept_, atol=1e-9)
     assert_array_equal(adapted.adaptation_.offset, 0)
     assert "Nothing was changed" in adapted.adaptation_.reason
+
+
+@pytest.mark.parametrize("share_labeled", [0.2, 0.9])
+@pytest.mark.parametrize(
+    "classifier",
+    [AverageLDA(), AverageLDA(view="standardize"), SemiSupervisedEnsemble()],
+    ids=["average", "standardized", "ensemble"],
+)
+def test_an_average_is_moved_by_the_distance_from_its_training_rows(
+    classifier, share_labeled, tmp_path
+):
+    X, y, _, is_new = load_vowels()
+    rows = X[~is_new]
+    is_labeled = np.random.default_rng(0).random(len(rows)) < share_labeled
+    labels = np.where(is_labeled, y[~is_new], None)
+    fitted = clone(classifier).fit(rows, labels)
+    # Its means serve the posteriors only, and lie elsewhere.
+    offset = 10.0
+    moved = fitted.adapt(rows + offset)
+    found = moved.adaptation_.offset
+    if isinstance(fitted, AverageLDA) and fitted.view_ is not None:
+        found = found * fitted.view_.scale
+    assert_allclose(found, offset, rtol=1e-9)
+    before = fitted.predict_proba(rows)
+    assert_allclose(moved.predict_proba(rows + offset), before, atol=1e-8)
+    assert_array_equal(fitted.adapt(rows).predict_proba(rows), before)
+    save_model(fitted, tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops").adapt(rows + offset)
+    assert_allclose(again.predict_proba(rows + offset), before, atol=1e-8)
+
+
+@pytest.mark.parametrize("change", ["offset", "shares", "both"])
+def test_an_adapted_ensemble_can_be_adapted_again(change):
+    labels = np.where(np.arange(N_ROWS) < 90, Y, -1)
+    fitted = SemiSupervisedEnsemble().fit(X, labels)
+    rows, _ = new_rows([0.6, 0.3, 0.1], offset=OFFSET * (change != "shares"))
+    other, _ = new_rows([0.1, 0.2, 0.7], offset=-OFFSET * (change != "shares"), seed=1)
+    once = fitted.adapt(other, change=change)
+    twice = fitted.adapt(rows, change=change).adapt(other, change=change)
+    assert once.adaptation_.is_kept
+    assert twice.adaptation_.is_kept
+    expected = once.predict_proba(other)
+    # EM ends where no share moves by more than 1e-6.
+    assert_allclose(twice.predict_proba(other), expected, atol=1e-4)
+    assert_allclose(twice.adaptation_.shares, once.adaptation_.shares, atol=1e-4)
+    again = twice.class_shares(other).shares
+    assert_allclose(again, once.class_shares(other).shares, atol=1e-3)
+
+
+def test_no_cell_of_the_training_rows_of_an_average_is_far():
+    X, y, _, is_new = load_vowels()
+    rows = X[~is_new]
+    is_labeled = np.random.default_rng(1).random(len(rows)) < 0.2
+    fitted = AverageLDA().fit(rows, np.where(is_labeled, y[~is_new], None))
+    assert not fitted._model_.is_far(rows, 6).any()
 
 
 @every_setting

@@ -77,6 +77,24 @@ def test_of_the_rows_that_ask_wrote_only_random_ones_count(folder, tmp_path):
     assert json.loads(output)["n_random"] == 30
 
 
+def test_answers_of_none_of_these_count_to_no_class(folder, tmp_path):
+    truth = people(600, 0.15, 1)
+    # The first rows have labels in the file itself, which no one drew.
+    own = truth.assign(state=truth["state"].where(truth.index < 50))
+    table = write(tmp_path, own, "new.csv")
+    answers = truth.loc[100:299, ["id", "state"]].astype(object)
+    answers.loc[100:149, "state"] = "none of these"
+    answers = answers.assign(how="random", round=1, guess="")
+    labels = write(tmp_path, answers, "to_label.csv")
+    options = ("--labels", labels, "--id", "id", "--json")
+    code, output, error = call("shares", folder / "model.skops", table, *options)
+    assert code == 0, error
+    found = json.loads(output)
+    assert found["n_random"] == 200
+    # A quarter of the random rows is in no class.
+    assert sum(found["shares"]) == pytest.approx(0.75)
+
+
 def test_labels_that_the_model_does_not_know_are_named(folder, tmp_path):
     labels = tmp_path / "checked.csv"
     pd.DataFrame({"id": ["p1", "p2"], "state": ["ill", "dead"]}).to_csv(

@@ -72,6 +72,8 @@ def test_p_values_of_groups_are_those_of_their_adapted_models(model):
         (("--none", 0), "--none is the share of rows of known classes"),
         (("--none", 1.5), "between 0 and 1, got 1.5"),
         (("--none", 0.05, "--none-name", "cat"), "--none-name is the class 'cat'"),
+        (("--none", 0.05, "--none-name", " "), "--none-name is empty"),
+        (("--none-name", "new"), "--none-name is for --none"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(model, options, message):

@@ -78,6 +78,8 @@ class Gaussians:
         features
     complement : directions that ``half`` leaves out and shrinkage fills
     offset : (d,) by which all classes were moved after the fit, in frame coordinates
+    means_of_rows : (K, d) means of the rows as the posteriors label them, in frame
+        coordinates, where ``means`` only serve the posteriors
     """
 
     frame: Frame
@@ -93,6 +95,7 @@ class Gaussians:
     half: Array | None = None
     complement: Complement | None = None
     offset: Array | None = None
+    means_of_rows: Array | None = None
 
     @property
     def rank(self) -> int:
@@ -115,6 +118,23 @@ class Gaussians:
             log_priors=self.log_priors if log_priors is None else log_priors,
             complement=complement,
             offset=offset if self.offset is None else self.offset + offset,
+            means_of_rows=(
+                None if self.means_of_rows is None else self.means_of_rows + offset
+            ),
+        )
+
+    def at_rows(self) -> Gaussians:
+        """Return the classes where their rows lie, for densities."""
+        means = self.means_of_rows
+        if means is None:
+            return self
+        center = self.class_weights @ means
+        return replace(
+            self,
+            center=center,
+            means=means,
+            class_points=(means - center) @ self.projection.T,
+            means_of_rows=None,
         )
 
     def full_covariance(self) -> Array:

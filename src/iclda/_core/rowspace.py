@@ -174,6 +174,11 @@ class RowSpace(FeatureSpace):
             frame=self.frame,
             center=self.points(model.center[None])[0],
             means=self.points(model.means),
+            means_of_rows=(
+                None
+                if model.means_of_rows is None
+                else self.points(model.means_of_rows)
+            ),
             covariance=None,
             half=self._lift() @ root,
             projection=model.projection @ into.T,

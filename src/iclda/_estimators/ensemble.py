@@ -39,6 +39,7 @@ from .._rows.views import (
     KERNEL,
     STANDARDIZE,
     WHITENED_KERNEL,
+    Chain,
     Standardization,
     View,
     learn_view,
@@ -362,15 +363,25 @@ class SemiSupervisedEnsemble(BaseClassifier):
             A fitted classifier, with ``adaptation_``.
         """
         check_is_fitted(self)
-        linear = gaussian_model_of(self.members_.get("linear"))
-        if linear is None:
+        member = self._model_.members.get("linear")
+        linear = gaussian_model_of(member and member.classifier)
+        if member is None or linear is None:
             raise FitError(
                 "The member 'linear' could not be fitted, and only it can be adapted: "
                 "fit AverageLDA."
             )
-        model, adaptation = self._adapt_model(linear, X, sample_weight, change)
         assert isinstance(linear.view, Standardization)
-        offset = adaptation.offset * linear.view.scale
+        scale = linear.view.scale
+        # An earlier adaptation is part of the mixture, and not of its members.
+        if member.view is not None:
+            linear = replace(linear, view=Chain((member.view, linear.view)))
+        if member.class_factors is not None:
+            priors = linear.priors * member.class_factors
+            log_priors = np.log(priors / priors.sum())
+            gaussians = replace(linear.gaussians, log_priors=log_priors)
+            linear = replace(linear, gaussians=gaussians)
+        model, adaptation = self._adapt_model(linear, X, sample_weight, change)
+        offset = adaptation.offset * scale
         adapted = copy(self)
         adapted.adaptation_ = replace(adaptation, offset=offset)
         if adaptation.is_kept:

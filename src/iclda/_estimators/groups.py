@@ -97,12 +97,17 @@ def _group_codes(
     for source, values in zip(opened, groups, strict=False):
         if not source.is_in_memory:
             raise ValueError(
-                f"{source.request.name} is read from its source, and offsets of groups "
-                "are subtracted from rows in memory: pass an array, or subtract the "
-                "offsets first."
+                f"{source.request.name} is read from its source or lies on a device, "
+                "and offsets of groups are subtracted from rows in memory: pass an "
+                "array of NumPy, or subtract the offsets first."
             )
         array = np.asarray(in_memory(values))
         check_lengths(**{source.request.name: source.X, "groups": array})
+        if array.ndim != 1:
+            raise ValueError(
+                "groups must have one value for every row of "
+                f"{source.request.name}, got an array of shape {array.shape}."
+            )
         is_known = [not is_missing(value) for value in array.tolist()]
         if not all(is_known):
             raise ValueError(
@@ -110,7 +115,12 @@ def _group_codes(
                 f"{is_known.index(False)}: name one, or leave the row out."
             )
         arrays.append(array)
-    names, codes = np.unique(np.concatenate(arrays), return_inverse=True)
+    try:
+        names, codes = np.unique(np.concatenate(arrays), return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"groups must be of one kind, all numbers or all text: {error}."
+        ) from None
     if not 1 < len(names) < len(codes):
         raise ValueError(
             "groups must have two values or more, which several rows share, got "

@@ -176,8 +176,10 @@ class GaussianModel(LinearModel):
         elif self.view is not None:
             return None
         # Deviations of all rows: within classes and between them.
-        mean = self.priors @ self.means
-        between = self.priors @ (self.means - mean) ** 2
+        gaussians = self.gaussians.at_rows()
+        means = self.frame.restore(gaussians.means)
+        mean = self.priors @ means
+        between = self.priors @ (means - mean) ** 2
         deviations = np.sqrt(self.variances + between)
         distances = np.abs(rows - mean)
         is_beyond = distances > n_deviations * deviations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._core import AnyArray, Array
 from .._messages import ParameterError, say
 from .._rows.kinds import in_memory
 from .auto import AutoLDA
+from .labels import check_lengths
 
 
 class OpenSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -122,6 +124,29 @@ class OpenSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         probabilities: Array = self.estimator_.predict_proba(X)
         return probabilities
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows that get their class, or the name where y has it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+        y : array-like of shape (n_samples,)
+            Classes and names.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        # As objects, because numbers and text may stand together.
+        y = np.asarray(in_memory(y), dtype=object)
+        predicted = self.predict(X).astype(object)
+        check_lengths(X=predicted, y=y)
+        return float(np.average(predicted == y, weights=in_memory(sample_weight)))
+
     def novelty(self, X: Any) -> Array:
         """``novelty`` of ``estimator_``.
 
@@ -151,7 +176,7 @@ def named(predicted: AnyArray, is_none: AnyArray, name: Any) -> AnyArray:
 
 def check_alpha(alpha: Any) -> None:
     """Raise a ParameterError unless a share lies between 0 and 1."""
-    if not 0 < alpha < 1:
+    if not (isinstance(alpha, Real) and 0 < float(alpha) < 1):
         raise ParameterError(
             say(
                 "{@alpha} is the share of rows of known classes that may be called "

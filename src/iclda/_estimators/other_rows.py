@@ -150,7 +150,9 @@ def adapt_gaussians(
     adapted = gaussians
     if not refusal:
         mean = rows.moments(gaussians.frame).mean
-        adapted = _changed(MemoryRows(sampled, weights), mean, gaussians, change)
+        density = _density(gaussians, change)
+        changed = _changed(MemoryRows(sampled, weights), mean, density, change)
+        adapted = gaussians.moved(changed.center - density.center, changed.log_priors)
     offset = adapted.center - gaussians.center
     n_deviations = np.linalg.norm(gaussians.projection @ offset)
     reason = refusal or (
@@ -190,8 +192,8 @@ def _why_not(change: str, gains: Mapping[str, float], n_rows: int) -> str:
         what = {OFFSET: "an offset", SHARES: "other class shares"}
         return (
             f"Nothing was changed: {what[rival]} would explain the rows better than "
-            f"{what[change]} does (rows that were held out gain {gains[rival]:.3g} "
-            f"against {gain:.3g} in log likelihood). Ask for {rival}, or for {BOTH}."
+            f"{what[change]} (rows that were held out gain {gains[rival]:.3g} against "
+            f"{gain:.3g} in log likelihood). Ask for {rival}, or for {BOTH}."
         )
     return ""
 
@@ -212,14 +214,22 @@ def _held_out_gains(
     total = moments[0].weight + moments[1].weight
     for learned, tested in ((0, 1), (1, 0)):
         mean = moments[tested].mean
-        before = _log_likelihood(halves[tested], mean, gaussians)
         for change in changes:
-            changed = _changed(
-                halves[learned], moments[learned].mean, gaussians, change
-            )
+            density = _density(gaussians, change)
+            changed = _changed(halves[learned], moments[learned].mean, density, change)
+            before = _log_likelihood(halves[tested], mean, density)
             after = _log_likelihood(halves[tested], mean, changed)
             gains[change] += (after - before) / total
     return gains
+
+
+def _density(gaussians: Gaussians, change: str) -> Gaussians:
+    """Return the model whose likelihood says what a change is worth.
+
+    Shares are learned from posteriors alone. An offset is relative to the rows of the
+    fit, which the means of an average do not follow.
+    """
+    return gaussians if change == SHARES else gaussians.at_rows()
 
 
 def _log_likelihood(rows: Rows, mean: Array, gaussians: Gaussians) -> float:
@@ -371,7 +381,8 @@ def estimate_class_shares(
 ) -> ClassShareEstimate:
     """Estimate the class shares of rows from their probabilities (n, K).
 
-    ``codes`` are the classes of rows that were drawn at random, and -1 of others.
+    ``codes`` are the classes of rows that were drawn at random, n_classes for none of
+    them, and -1 of other rows.
     """
     n_rows, n_classes = probabilities.shape
     is_random = np.zeros(n_rows, dtype=bool) if codes is None else codes >= 0
@@ -379,7 +390,10 @@ def estimate_class_shares(
     calibration = getattr(classifier, "calibration_", None)
     how = _CALIBRATED
     if calibration is None:
-        priors = getattr(classifier, "priors_", None)
+        # Adapted shares have taken the place of a calibration under earlier ones.
+        adaptation = getattr(classifier, "adaptation_", None)
+        adapted_shares = None if adaptation is None else adaptation.shares
+        priors = getattr(classifier, "priors_", adapted_shares)
         if priors is None and n_random < _MIN_RANDOM_LABELS:
             raise ValueError(
                 f"{type(classifier).__name__} held out no labels and has no class "
@@ -396,7 +410,7 @@ def estimate_class_shares(
     if n_random >= _MIN_RANDOM_LABELS:
         assert codes is not None
         how = _CORRECTED
-        truth = np.eye(n_classes)[codes[is_random]]
+        truth = np.eye(n_classes + 1, n_classes)[codes[is_random]]
         errors = truth - turned[is_random]
         shares = turned.mean(axis=0) + errors.mean(axis=0)
         # The second term, that of Wilson's interval, holds where no error was seen.

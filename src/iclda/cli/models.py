@@ -267,6 +267,8 @@ def predict(
         options.check_replaceable(out, holds_predictions, "predict", force=force)
     if not adapt and (group is not None or change != "offset"):
         raise ValueError("--group and --change are for --adapt: give it, too.")
+    if none is None and none_name != "other":
+        raise ValueError("--none-name is for --none: give it, too.")
     check_order(model, data)
     fitted, kinds, about = load(model)
     adapted = None

@@ -31,7 +31,7 @@ def shares_of_file(
     about: Mapping[str, Any],
     data: Path,
     options: ReadOptions,
-    advance: ShareDone = lambda share, n_rows: None,
+    advance: ShareDone,
 ) -> ClassShareEstimate:
     """Estimate the class shares of the rows of a file.
 
@@ -54,12 +54,15 @@ def shares_of_file(
 def _random_codes(
     file: Any, about: Mapping[str, Any], options: ReadOptions, classes: AnyArray
 ) -> AnyArray:
-    """Return the codes of the classes of rows drawn at random, -1 of other rows."""
+    """Return the codes of the classes of rows drawn at random, -1 of other rows.
+
+    Rows of none of the classes have the number of classes as their code.
+    """
     found = find_labels(file, options, about.get("target")).read()
     path = options.labels or file.path
     names = labels_of(found.cells, path, found.target, None, 0)
-    if found.is_chosen is not None:
-        names[found.is_chosen] = None
+    if found.is_random is not None:
+        names[~found.is_random] = None
     code_of = {str(name): code for code, name in enumerate(classes)}
     unknown = sorted({name for name in names if name is not None} - {*code_of})
     if unknown:
@@ -69,7 +72,10 @@ def _random_codes(
             f"{quoted_list([*code_of], 5)}: correct these labels, or fit a model that "
             "has the class."
         )
-    return np.array([code_of.get(name, -1) for name in names])
+    codes = np.array([code_of.get(name, -1) for name in names])
+    if found.is_none is not None:
+        codes[found.is_none & found.is_random] = len(classes)
+    return codes
 
 
 def share_lines(estimate: ClassShareEstimate) -> list[str]:

@@ -27,6 +27,7 @@ from .answer_files import (
     CHOSEN,
     HOW,
     NONE_OF_THESE,
+    RANDOM,
     ROW,
     are_answers,
     check_spelling,
@@ -67,8 +68,9 @@ class Classes:
         A class for each row, null where it is unknown.
     sources : tuple of Source
         The file that holds them, if it is not the file of the rows.
-    is_chosen : ndarray of bool or None
-        Which rows were chosen to be labeled, as in `Table`.
+    is_chosen, is_random : ndarray of bool or None
+        Which rows were chosen to be labeled, as in `Table`, and which were drawn at
+        random to be labeled.
     is_none : ndarray of bool or None
         Which rows are of none of the classes, as in `Table`.
     """
@@ -78,6 +80,7 @@ class Classes:
     sources: tuple[Source, ...] = ()
     is_chosen: AnyArray | None = None
     is_none: AnyArray | None = None
+    is_random: AnyArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +151,8 @@ class LabelSource:
         asked_rows = positions.rows_of(answers[self.id], self.file.path)
         is_chosen = np.zeros(len(positions), dtype=bool)
         is_chosen[asked_rows] = answers[HOW] == CHOSEN
+        is_random = np.zeros(len(positions), dtype=bool)
+        is_random[asked_rows] = answers[HOW] == RANDOM
         is_none = np.zeros(len(positions), dtype=bool)
         is_none[asked_rows] = answers[self.target] == NONE_OF_THESE
 
@@ -170,6 +175,7 @@ class LabelSource:
             (self.file.source(),),
             is_chosen,
             is_none if is_none.any() else None,
+            is_random,
         )
 
     def _own_labels(self, ids: Iterable[str]) -> dict[str, str]:

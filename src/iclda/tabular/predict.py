@@ -219,7 +219,7 @@ def _predict(
     if adapted is None:
         probabilities = classifier.predict_proba(rows)
     else:
-        probabilities = adapted.probabilities(block, rows)
+        probabilities = adapted.by_group("predict_proba", block, rows)
 
     counts.n_rows += len(frame)
     counts.filled.update(count_gaps(frame))
@@ -256,6 +256,12 @@ def _check_none(none: NoneOfThese, model: Any, classes: Any) -> None:
     """Check before any row is read that rows can be told from those of all classes."""
     check_alpha(none.alpha)
     check_has_novelty(model[-1] if isinstance(model, Pipeline) else model)
+    if not none.name.strip():
+        raise ParameterError(
+            say("{@none_name} is empty: give a name, such as other."),
+            parameter="none_name",
+            value=none.name,
+        )
     if none.name in classes:
         text = say(
             "{@none_name} is the class {name!r} of the model: take another name.",

@@ -96,19 +96,16 @@ class AdaptedModels:
             self._models[group] = self._own.adapt(encoded, change=change)
         self.lines = self._describe()
 
-    def probabilities(self, block: Any, encoded: Any) -> Array:
-        """Return the probabilities of a block of rows, and of what encodes them."""
-        return self.by_group("predict_proba", block, encoded)
-
     def by_group(self, method: str, block: Any, encoded: Any) -> Array:
-        """Return what a method of the model of its group says about every row."""
+        """Return what a method of the model of its group says about every row.
+
+        ``encoded`` are the rows of the block, as the model takes them.
+        """
         groups = self._groups(block)
         parts = []
         positions = []
         for group in {*groups}:
             is_member = groups == group
-            if group is None:
-                is_member = np.array([each is None for each in groups])
             model = self._models.get(group, self._own)
             parts.append(getattr(model, method)(encoded[is_member]))
             positions.append(np.flatnonzero(is_member))

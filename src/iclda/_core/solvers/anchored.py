@@ -13,7 +13,7 @@ a GPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -345,7 +345,8 @@ def gaussians_of_rule(
     Their covariance is that within the classes which the rule makes of all rows,
     shrunk. The means follow from it and from the scores, up to one vector: moving all
     means by it does not change the posteriors. It is chosen so that the priors are
-    those of the problem, or the class weights.
+    those of the problem, or the class weights. These means may lie far from all rows:
+    ``means_of_rows`` are those of the rows that the rule gives to each class.
     """
     labeled = problem.labeled
     moments = problem.moments
@@ -383,7 +384,7 @@ def gaussians_of_rule(
     scatter = covariance * counts.sum()
     summary = LabeledSummary(counts, moved_means, scatter, labeled.n_rows)
     model, _ = fit_labeled(problem.frame, summary, implied)
-    return model
+    return replace(model, means_of_rows=means)
 
 
 def _with_priors(
