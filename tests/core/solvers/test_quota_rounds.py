@@ -209,7 +209,11 @@ def test_hard_labels_are_softened_to_fill_quotas(monkeypatch):
     assert of_read == pytest.approx(of_held, rel=1e-3)
 
 
-@pytest.mark.parametrize(("n_classes", "n_rows"), [(100, 3000), (1000, 6000)], ids=str)
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows"),
+    [(100, 3000), pytest.param(1000, 6000, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_quotas_that_stay_unfilled_end_a_fit_after_few_passes(
     monkeypatch, n_classes, n_rows
 ):

@@ -121,7 +121,7 @@ def test_the_numbers_on_the_page_are_those_of_the_cells(html):
 
 def test_every_name_of_a_method_is_spelled_out(html):
     text = Page(html).text
-    assert "MCPLDA Pessimistic LDA . It gains most" in text
+    assert "MCPLDA Pessimistic LDA . It improves most" in text
     for method in describe_methods(METHOD_NAMES):
         assert f"{method.name} {method.title} . {method.sentence}" in text
     assert len(describe_methods(METHOD_NAMES)) == len(METHOD_NAMES)
