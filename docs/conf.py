@@ -48,6 +48,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
+    # A program with arguments, which has no picture.
+    "ignore_pattern": r"make_features\.py",
     "within_subsection_order": "conf.gallery_place",
     "reference_url": {"iclda": None},
     "doc_module": ("iclda",),
