@@ -95,9 +95,7 @@ def test_the_order_of_the_classes_does_not_matter(monkeypatch, n_classes, sharpn
     n_passes = []
     for order in (slice(None), slice(None, None, -1)):
         y = np.arange(n_classes)[order][sample.y]
-        problem, rounds = rounds_of(
-            monkeypatch, replace(sample, y=y), proportions[order]
-        )
+        _, rounds = rounds_of(monkeypatch, replace(sample, y=y), proportions[order])
         labels = rounds.soft_labels(sharpness * scores[order])
         assert labels.are_filled
         found.append(labels.point[order])
