@@ -259,7 +259,10 @@ def test_quotas_that_stay_unfilled_end_a_fit_after_few_passes(
     )
     n_passes = counted_labelings(monkeypatch)
     fitted = ExpectationMaximizationLDA(proportions=shares)
-    with pytest.warns(NotConvergedWarning, match="Check whether the proportions"):
+    with pytest.warns(
+        NotConvergedWarning,
+        match=r"the fit ended after 3 steps .* max_iter does not help\.$",
+    ):
         fitted.fit(X, y, X_unlabeled=X_unlabeled)
     assert fitted.outcome_ == "unfilled"
     assert fitted.n_iter_ <= 3
