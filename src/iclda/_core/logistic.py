@@ -16,8 +16,8 @@ import numpy as np
 
 from . import AnyArray, Array
 
-# Number of steps that a direction is made of.
-_N_STEPS = 10
+# A direction is made of this many of the last steps.
+_N_REMEMBERED_STEPS = 10
 # A step must lower the loss by this share of what its slope promises.
 _SUFFICIENT_DECREASE = 1e-4
 # A step that does not is divided by two, at most this many times.
@@ -95,8 +95,8 @@ def _minimize(loss_of: Loss, coef: Any, place: Any, tol: float, max_rounds: int)
             break
 
         # 3. Remember the last steps.
-        steps = [*steps, factor * direction][-_N_STEPS:]
-        changes = [*changes, new_gradient - gradient][-_N_STEPS:]
+        steps = [*steps, factor * direction][-_N_REMEMBERED_STEPS:]
+        changes = [*changes, new_gradient - gradient][-_N_REMEMBERED_STEPS:]
         coef = new_coef
         loss = new_loss
         gradient = new_gradient

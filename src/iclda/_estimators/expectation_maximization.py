@@ -14,7 +14,7 @@ import numpy as np
 
 from .._core.problem import Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers import Limits
+from .._core.solvers import Limits, Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
 from .base import AT_LEAST_ONE, LinearGaussianClassifier
@@ -30,10 +30,11 @@ def maximize_likelihood(problem: Problem, limits: Limits) -> Fit:
     end = alternate(problem, limits, is_soft=True)
     weight = problem.moments.weight
     path = LogLikelihood(np.array(end.path), weight, problem.shrinkage)
+    is_unfilled = end.outcome is Outcome.UNFILLED
     return Fit.of_solution(
         problem.model_of(end.point, end.rule),
         end,
-        "the likelihood still rises",
+        "the fit ended" if is_unfilled else "the likelihood still rises",
         log_likelihood_path_=path,
     )
 

@@ -364,7 +364,7 @@ class ArrayRows(WeightedRows):
     def _totals(
         self, of_block: Callable[[slice], list[Any]], n_scores: int = 0
     ) -> list[Any]:
-        """Return the same sums, where they were formed.
+        """Return the sums of all blocks, on the device.
 
         Blocks are shorter if a row has more scores than features.
         """

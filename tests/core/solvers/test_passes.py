@@ -122,9 +122,21 @@ def test_a_search_gives_up_after_many_steps_that_do_not_halve_the_gap(monkeypatc
             monkeypatch,
             "PASSES",
             idle_steps_over_max_iter=share,
+            min_idle_steps=0,
             max_idle_passes=1000,
         )
         found = read(monkeypatch, sample, limits=Limits(200, 0.0))[1]
         n_iter[share] = found.n_iter
         assert (found.outcome is Outcome.NOT_FOUND) == (share < 1)
     assert n_iter[0.05] < n_iter[1000.0]
+
+
+@pytest.mark.parametrize("max_iter", [1, 2])
+def test_a_search_of_few_steps_ends_because_they_are_few(monkeypatch, max_iter):
+    # That every step gains little would be the wrong reason, with the wrong advice.
+    sample = draw_sample(
+        [11, 2], n_classes=2, n_features=24, n_labeled=12, n_unlabeled=4000
+    )
+    monkeypatch.setattr(passes, "_local_gap", lambda objective, state: 1.0)
+    found = read(monkeypatch, sample, limits=Limits(max_iter, 0.0))[1]
+    assert found.outcome is Outcome.MAX_ITERATIONS

@@ -80,6 +80,41 @@ def test_labels_are_those_of_rows_in_memory(monkeypatch, n_classes, kind, sharpn
     assert rounds.n_passes - n_passes <= n_passes
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("sharpness", [0.3, 1.0, 3.0])
+def test_the_order_of_the_classes_does_not_matter(monkeypatch, n_classes, sharpness):
+    sample = draw_sample(
+        [4, n_classes], n_classes=n_classes, n_labeled=30, n_unlabeled=3000
+    )
+    # The last class, which gets the rest, is the rarest or the most frequent one.
+    shares = np.geomspace(1, 1000, n_classes)
+    shares /= shares.sum()
+    proportions = np.column_stack([shares, shares])
+    scores = np.random.default_rng(1).standard_normal((n_classes, 3))
+    found = []
+    n_passes = []
+    for order in (slice(None), slice(None, None, -1)):
+        y = np.arange(n_classes)[order][sample.y]
+        _, rounds = rounds_of(monkeypatch, replace(sample, y=y), proportions[order])
+        labels = rounds.soft_labels(sharpness * scores[order])
+        assert labels.are_filled
+        found.append(labels.point[order])
+        n_passes.append(rounds.n_passes)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    assert n_passes[0] == n_passes[1]
+
+
+def test_em_fills_the_quota_of_a_rare_class_wherever_it_stands(monkeypatch):
+    X, y, X_unlabeled, _ = draw_many_classes(10, 6, 4000)
+    change_settings(monkeypatch, "ROUNDS", max_rows=1000, max_numbers_with_quotas=0)
+    shares = np.geomspace(1, 1000, 10)
+    shares /= shares.sum()
+    for labels, proportions in ((y, shares[::-1]), (9 - y, shares)):
+        fitted = ExpectationMaximizationLDA(proportions=proportions)
+        fitted.fit(X, labels, X_unlabeled=X_unlabeled)
+        assert fitted.converged_
+
+
 @pytest.mark.parametrize("kind", ["shares", "intervals"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_em_never_lowers_what_it_maximizes(monkeypatch, n_classes, kind):
@@ -228,7 +263,10 @@ def test_quotas_that_stay_unfilled_end_a_fit_after_few_passes(
     )
     n_passes = counted_labelings(monkeypatch)
     fitted = ExpectationMaximizationLDA(proportions=shares)
-    with pytest.warns(NotConvergedWarning, match="Check whether the proportions"):
+    with pytest.warns(
+        NotConvergedWarning,
+        match=r"the fit ended after 3 steps .* max_iter does not help\.$",
+    ):
         fitted.fit(X, y, X_unlabeled=X_unlabeled)
     assert fitted.outcome_ == "unfilled"
     assert fitted.n_iter_ <= 3

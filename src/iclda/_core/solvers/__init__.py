@@ -52,7 +52,7 @@ class Outcome(Enum):
     UNFILLED = (
         "could not give the classes the proportions of the unlabeled rows: {detail}.",
         "Check whether the proportions are those of these rows, or pass intervals; "
-        "a larger max_iter does not help (now {max_iter}).",
+        "a larger max_iter does not help.",
     )
     UNBOUNDED = "stopped where the likelihood is unbounded: {detail}.", ""
 

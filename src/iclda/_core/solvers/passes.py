@@ -136,7 +136,8 @@ def follow_in_passes(
     best: Path | None = None
     n_iter = 0
     is_accepted = True
-    progress = _Progress(chosen.idle_steps_over_max_iter * effort.max_iter)
+    idle_steps = chosen.idle_steps_over_max_iter * effort.max_iter
+    progress = _Progress(max(chosen.min_idle_steps, idle_steps))
     for _ in range(chosen.max_passes):
         if n_iter >= max_iter or effort.is_exhausted or progress.has_ended:
             break

@@ -115,6 +115,11 @@ class QuotaRounds(StreamedSet):
         return self.n_passes < self._last_pass
 
     @property
+    def _last_gets_rest(self) -> bool:
+        """Whether the quotas of the other classes determine that of the last one."""
+        return len(self.quotas.low) == 2 or not self.quotas.has_slack
+
+    @property
     def _are_hard(self) -> bool:
         """Whether few rows have soft labels: Newton's steps see no others."""
         softness = float(np.trace(self._hessian)) / self.quotas.weight
@@ -265,6 +270,12 @@ class QuotaRounds(StreamedSet):
         # The shifts with which a class would have its smallest and its largest weight.
         for_low = reached.shift + np.log(low / counts)
         for_high = reached.shift + np.log(high / counts)
+        if self._last_gets_rest:
+            # The last class must have a shift of 0. Instead of scaling its odds, scale
+            # those of all others by the inverse.
+            last_low = for_low[-1]
+            for_low = for_low - for_high[-1]
+            for_high = for_high - last_low
         nearest_to_zero = np.clip(0.0, for_low, for_high)
         return np.where(quotas.is_shifted, nearest_to_zero, 0.0)
 
@@ -280,7 +291,11 @@ class QuotaRounds(StreamedSet):
         quotas = self.quotas
         low = quotas.low
         high = low + quotas.width
-        hessian = self._hessian + damping * np.diag(reached.counts)
+        added = np.diag(reached.counts)
+        if self._last_gets_rest:
+            # A shift of all classes by the same number changes nothing.
+            added -= np.outer(reached.counts, reached.counts) / quotas.weight
+        hessian = self._hessian + damping * added
         has_interval = quotas.width > 0
         shift = reached.shift
         counts = reached.counts

@@ -230,6 +230,8 @@ class Passes:
     # features it may go on in tiny steps.
     max_idle_passes: int = 8
     idle_steps_over_max_iter: float = 0.5
+    # Fewer Newton steps say nothing: a search that may take no more ends at max_iter.
+    min_idle_steps: int = 50
     # Newton steps on rows near boundaries, over max_iter.
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
