@@ -20,7 +20,7 @@ from tests.helpers.documents import NUMBER, assert_same_output, blocks
 ROOT = Path(__file__).parents[1]
 BIN = "Scripts" if os.name == "nt" else "bin"
 # A terminal of the width of the README's output.
-COLUMNS = "90"
+COLUMNS = "80"
 
 
 def run(command, **arguments):

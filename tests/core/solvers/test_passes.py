@@ -104,17 +104,17 @@ def test_a_search_whose_gap_no_longer_falls_ends_after_few_passes(monkeypatch):
     assert n_passes[3] <= n_before + 6 * (1 + 3) + 1 < n_passes[1000]
 
 
+class Stuck(Follower):
+    """Follow a path in passes, and find the gap as large as ever."""
+
+    def gap(self, state):
+        return 1.0
+
+
 def test_a_search_gives_up_after_many_steps_that_do_not_halve_the_gap(monkeypatch):
     sample = draw_sample(
         [11, 2], n_classes=2, n_features=24, n_labeled=12, n_unlabeled=4000
     )
-
-    class Stuck(Follower):
-        """Follow a path in passes, and find the gap as large as ever."""
-
-        def gap(self, state):
-            return 1.0
-
     monkeypatch.setattr(passes, "Follower", Stuck)
     n_iter = {}
     for share in (0.05, 1000.0):
@@ -137,6 +137,6 @@ def test_a_search_of_few_steps_ends_because_they_are_few(monkeypatch, max_iter):
     sample = draw_sample(
         [11, 2], n_classes=2, n_features=24, n_labeled=12, n_unlabeled=4000
     )
-    monkeypatch.setattr(passes, "_local_gap", lambda objective, state: 1.0)
+    monkeypatch.setattr(passes, "Follower", Stuck)
     found = read(monkeypatch, sample, limits=Limits(max_iter, 0.0))[1]
     assert found.outcome is Outcome.MAX_ITERATIONS
