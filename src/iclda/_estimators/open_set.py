@@ -41,7 +41,8 @@ class OpenSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_wine
     >>> from iclda import OpenSetClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> y_known = np.where(y == 0, None, y)  # no label for the first class of wines
+    >>> # No wine of the first class has a label, and no third one of the others.
+    >>> y_known = np.where(y == 0, None, y)
     >>> y_known[::3] = None
     >>> clf = OpenSetClassifier().fit(X, y_known)
     >>> is_other = clf.predict(X) == "other"

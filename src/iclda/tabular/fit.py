@@ -55,6 +55,10 @@ _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
     "being informative: {way_out}."
 )
+_WITHOUT_OFFSETS = (
+    "Offsets of the groups in column {group!r} were subtracted. The error is that on "
+    "rows of these groups; for others there is `iclda predict` with {@adapt}."
+)
 # How the error was measured, in sentences.
 _MEASURED_BY_COMPARISON = (
     "`iclda compare` measured the error. It is corrected for choosing the method by "
@@ -230,19 +234,9 @@ def fit_table(
         # Methods of scikit-learn do not read rows in blocks.
         table = table.framed()
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
+    table, fit_params = _without_rows_of_no_class(table, groups)
     # The features of an array are used as they are, and read in blocks.
     is_array = isinstance(table.features, FeatureFile)
-    fit_params: dict[str, Any] = {}
-    is_none = table.is_none
-    if is_none is not None and is_array:
-        # Rows of an array are read where they are: without weight they do not count.
-        table = replace(table, notes=(*table.notes, *table.notes_on_none))
-        fit_params["sample_weight"] = np.where(is_none, 0.0, 1.0)
-    elif is_none is not None:
-        groups = None if groups is None else groups[~is_none]
-        table = table.framed()
-    if groups is not None:
-        fit_params["groups"] = groups
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier)
@@ -270,16 +264,11 @@ def fit_table(
     encoded = rows if is_array else model[:-1].transform(rows)
     warning_texts += _warnings_on_no_class(model[-1], encoded, table)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    notes = [*table.notes, advice.note] if advice.note else [*table.notes]
+    notes = [*table.notes]
+    if advice.note:
+        notes.append(advice.note)
     if group:
-        notes.append(
-            say(
-                "Offsets of the groups in column {group!r} were subtracted. The error "
-                "is that on rows of these groups; for others there is `iclda predict` "
-                "with {@adapt}.",
-                group=group,
-            )
-        )
+        notes.append(say(_WITHOUT_OFFSETS, group=group))
     report = FitReport(
         command=command,
         target=table.target,
@@ -301,6 +290,29 @@ def fit_table(
         **error_fields,
     )
     return model, report
+
+
+def _without_rows_of_no_class(
+    table: Table, groups: AnyArray | None
+) -> tuple[Table, dict[str, Any]]:
+    """Leave out rows that were labeled as none of the classes.
+
+    Return the table, and the arguments of ``fit`` besides rows and labels.
+    """
+    fit_params: dict[str, Any] = {}
+    if groups is not None:
+        fit_params["groups"] = groups
+    is_none = table.is_none
+    if is_none is None:
+        return table, fit_params
+    if isinstance(table.features, FeatureFile):
+        # Rows of an array are read where they are: without weight they do not count.
+        fit_params["sample_weight"] = np.where(is_none, 0.0, 1.0)
+        notes = (*table.notes, *table.notes_on_none)
+        return replace(table, notes=notes), fit_params
+    if groups is not None:
+        fit_params["groups"] = groups[~is_none]
+    return table.framed(), fit_params
 
 
 def _warnings_on_no_class(classifier: Any, encoded: Any, table: Table) -> list[str]:
