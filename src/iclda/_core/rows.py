@@ -50,6 +50,9 @@ class Memory:
     def label(self, scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
         return label(scores, is_soft=is_soft)
 
+    def solve(self, matrix: Array, right: Array) -> Array:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
 
 def place_of_rows(rows: Rows) -> Any:
     """Return the ``Place`` where arrays that belong to rows are computed with."""
