@@ -32,6 +32,7 @@ from .precision import label_sums_in, lost_to_rounding, round_origin
 from .progress import report_progress
 from .protocol import Request, WeightedRows
 from .threads import Result
+from .views import View, placed_view
 
 # Numbers of a block on the CPU.
 _CPU_BLOCK_ENTRIES = 2**20
@@ -102,7 +103,9 @@ class ArrayRows(WeightedRows):
         self._block_rows = max(_MIN_BLOCK_ROWS, n_entries // X.shape[1])
         # The moments of the last frame: every fused pass asks for them.
         self._known_moments: tuple[Frame, Moments] | None = None
-        # Origin and scale of the last frame on the device: every block is moved to it.
+        # What every block is mapped by, on the device: the view, and origin and scale
+        # of the last frame.
+        self._placed_view: View | None = None
         self._known_frame: tuple[Frame, Any, Any] | None = None
 
     @property
@@ -452,7 +455,9 @@ class ArrayRows(WeightedRows):
         if self.view is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)
         if self.view is not None:
-            rows = self.view(rows)
+            if self._placed_view is None:
+                self._placed_view = placed_view(self.view, rows)
+            rows = self._placed_view(rows)
         origin, scale = self._placed(frame)
         u = (rows - origin) / scale
         weights = self._device_weights
