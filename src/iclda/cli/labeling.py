@@ -37,10 +37,11 @@ _ClassColumn = Annotated[
     ),
 ]
 _RowId = Annotated[
-    str,
+    str | None,
     Option(
         metavar="COLUMN",
-        help="Column that identifies the rows; without a column row, their number.",
+        help="Column that identifies the rows. Default: row if there is such a column, "
+        "else the row of the file, as a spreadsheet counts; of an array, from 0.",
     ),
 ]
 _Number = Annotated[int, options.number_option(0, help="Number of rows to choose.")]
@@ -67,7 +68,7 @@ def ask(
     data: options.TableFile,
     n: _Number = 20,
     target: _ClassColumn = None,
-    id: _RowId = "row",
+    id: _RowId = None,
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
     unknown: _Unknown = False,
@@ -111,7 +112,7 @@ def label(
     data: options.TableFile,
     labels: _AnswersFile = Path("to_label.csv"),
     target: _ClassColumn = None,
-    id: _RowId = "row",
+    id: _RowId = None,
     images: _Images = None,
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
@@ -136,6 +137,7 @@ def label(
         data,
         id,
         target,
+        answers=labels,
         unlabeled=unlabeled,
         drop=drop or (),
         keep=keep,

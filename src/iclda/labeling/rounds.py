@@ -17,7 +17,7 @@ import numpy as np
 from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._messages import percent_text, plural
 from .._system import check_writable
-from ..tabular.answer_files import CHOSEN, RANDOM, ROW
+from ..tabular.answer_files import CHOSEN, RANDOM
 from ..tabular.label_error import wrong_on_random
 from .answers import Answers
 from .pool import Pool
@@ -177,7 +177,8 @@ class Round:
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
-            lines.append(f"Added {plural(n_added, 'row')} to {path}: {how}.")
+            text = f"Added {plural(n_added, 'row')} to {path}: {how}."
+            lines.append(f"{text} {self.pool.how_answers_count(path)}".rstrip())
         elif not self.n_left and self.n_open:
             lines.append("No more rows are left to ask for.")
         elif not self.n_left:
@@ -213,7 +214,7 @@ def ask_for_labels(
     n: int,
     *,
     target: str | None = None,
-    id: str = ROW,
+    id: str | None = None,
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
     unknown: bool = False,
@@ -232,7 +233,14 @@ def ask_for_labels(
     """
     check_writable(labels)
     pool = Pool(
-        path, id, target, unlabeled=unlabeled, drop=drop, keep=keep, strict=strict
+        path,
+        id,
+        target,
+        answers=labels,
+        unlabeled=unlabeled,
+        drop=drop,
+        keep=keep,
+        strict=strict,
     )
     project = Project.read(pool, labels, seed)
     progress = measure_progress(project)
