@@ -86,6 +86,22 @@ def test_a_fit_to_wrong_answers_says_that_nothing_was_learned(features):
     assert "Next: iclda predict" not in said
 
 
+def test_asking_again_before_any_answer_says_what_is_open_and_how_to_go_on(features):
+    call("ask", "x.npy", "--n", 9)
+    before = Path("to_label.csv").read_text()
+    code, said, error = call("ask", "x.npy")
+    assert (code, error) == (0, "")
+    assert said.splitlines() == [
+        "9 rows in to_label.csv still wait for an answer, so none was added.",
+        "Next: fill in the column 'label' of to_label.csv, then run the same command "
+        "again. For 20 more rows now, add --more",
+    ]
+    assert Path("to_label.csv").read_text() == before
+    said = call("ask", "x.npy", "--more")[1]
+    assert "Added 20 rows to to_label.csv: 20 chosen." in said
+    assert Path("to_label.csv").read_text().startswith(before)
+
+
 def test_no_fit_is_named_before_two_classes_are_known(features):
     said = call("ask", "x.npy", "--n", 0)[1]
     assert (
@@ -307,8 +323,8 @@ def test_the_row_of_an_answer_is_the_one_that_a_spreadsheet_and_messages_show(
     options = "--target", "Species", "--n", 30
     said = call("ask", "flowers.csv", *options)[1]
     assert (
-        "Column 'file_row' counts as a spreadsheet does: row 1 of flowers.csv has the "
-        "names of the columns." in said
+        "Its column 'file_row' counts as a spreadsheet does: row 1 of flowers.csv has "
+        "the names of the columns." in said
     )
     # The 60 rows below the names have a class.
     truth = flowers(n_labeled=90)["species"]

@@ -144,7 +144,8 @@ class Pool:
         """Name of the table whose rows are known by their numbers; empty with ids."""
         return self.file.path.name if is_row_number(self.file, self.id) else ""
 
-    def how_answers_count(self, answers: Path) -> str:
+    @property
+    def how_answers_count(self) -> str:
         """Say how a file of answers numbers the rows of a table; empty with ids."""
         if not is_row_number(self.file, self.id):
             return ""
@@ -152,12 +153,12 @@ class Pool:
         path = self.file.path
         if self.id == FILE_ROW:
             return (
-                f"Column {FILE_ROW!r} counts as a spreadsheet does: row {first - 1} of "
-                f"{path} has the names of the columns."
+                f"Its column {FILE_ROW!r} counts as a spreadsheet does: row "
+                f"{first - 1} of {path} has the names of the columns."
             )
         return (
-            f"Column {ROW!r} of {answers} counts the rows of {path} from 0, as in "
-            f"earlier versions: 0 is row {first} of the file."
+            f"Its column {ROW!r} counts the rows of {path} from 0, as in earlier "
+            f"versions: 0 is row {first} of the file."
         )
 
     @cached_property
