@@ -49,7 +49,7 @@ from .page import (
     draw_display,
     fill,
     percent,
-    to_inline_svg,
+    to_inline_svgs,
 )
 
 # The comment by which a page is recognized.
@@ -514,13 +514,14 @@ def evaluation_page(result: Evaluation) -> str:
         f"{result.curve.calibration_error:.3f}"
     )
     display = ReliabilityDisplay(curves={"model": result.curve})
-    figure = draw_display(display, 4.6, 4.4, description)
+    wide = draw_display(display, 4.6, 4.4, description)
+    narrow = draw_display(display, 4.6, 3.9, description, is_narrow=True)
     view = {
         "result": result,
         "base_rate": base_rate_sentence(result),
         "mark": _PAGE_MARK,
         "warnings": evaluation_warnings(result),
-        "reliability": to_inline_svg(figure, "reliability"),
+        "reliability": to_inline_svgs(wide, narrow, "reliability"),
         "how_rows_count": how_rows_count(result.first_row_number),
     }
     return fill("evaluation.html.j2", view, __package__, [])
