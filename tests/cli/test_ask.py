@@ -323,8 +323,8 @@ def test_the_row_of_an_answer_is_the_one_that_a_spreadsheet_and_messages_show(
     options = "--target", "Species", "--n", 30
     said = call("ask", "flowers.csv", *options)[1]
     assert (
-        "Its column 'file_row' counts as a spreadsheet does: row 1 of flowers.csv has "
-        "the names of the columns." in said
+        "Its column 'file_row' counts as a spreadsheet does: the header of "
+        "flowers.csv is row 1." in said
     )
     # The 60 rows below the names have a class.
     truth = flowers(n_labeled=90)["species"]

@@ -299,7 +299,7 @@ def test_rows_of_a_table_have_the_numbers_of_a_spreadsheet(table, suffix):
     positions = shown["file_row"].astype(int) - 2
     remarks = frame["remark"].str.strip()
     assert shown["remark"].tolist() == remarks[positions].tolist()
-    assert "row 1 of" in asked.lines[-1]
+    assert asked.lines[-1].endswith(f"the header of {path} is row 1.")
 
 
 def test_empty_lines_before_the_names_are_counted_as_in_messages(tmp_path):

@@ -32,7 +32,7 @@ def test_no_suspects_take_no_line():
 @pytest.mark.parametrize(
     ("first_row_number", "end"),
     [
-        (2, " (row 1 has the names of the columns):"),
+        (2, " (the header is row 1):"),
         (0, " (rows are counted from 0):"),
         (None, ":"),
     ],

@@ -150,15 +150,14 @@ class Pool:
         if not is_row_number(self.file, self.id):
             return ""
         first = self.file.first_row_number
-        path = self.file.path
         if self.id == FILE_ROW:
             return (
-                f"Its column {FILE_ROW!r} counts as a spreadsheet does: row "
-                f"{first - 1} of {path} has the names of the columns."
+                f"Its column {FILE_ROW!r} counts as a spreadsheet does: the header of "
+                f"{self.file.path} is row {first - 1}."
             )
         return (
-            f"Its column {ROW!r} counts the rows of {path} from 0, as in earlier "
-            f"versions: 0 is row {first} of the file."
+            f"Its column {ROW!r} counts the rows of {self.file.path} from 0, as in "
+            f"earlier versions: 0 is row {first} of the file."
         )
 
     @cached_property

@@ -67,7 +67,7 @@ def how_rows_count(first_row_number: int | None) -> str:
         return ""
     if first_row_number == 0:
         return "rows are counted from 0"
-    return f"row {first_row_number - 1} has the names of the columns"
+    return f"the header is row {first_row_number - 1}"
 
 
 def suspect_lines(
