@@ -339,6 +339,22 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     assert_array_equal(loaded.predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize("name", ["model.pkl", "model.joblib", "model"])
+def test_a_path_of_another_format_is_refused_with_the_way_out(fitted, tmp_path, name):
+    problem = re.escape(f"must end in .skops, got '{tmp_path / name}': ")
+    way_out = re.escape(f"Pass '{tmp_path / 'model.skops'}'; for a pickle, ")
+    with pytest.raises(ValueError, match=f"{problem}.*{way_out}"):
+        save_model(fitted, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_file_is_read_under_any_name(saved):
+    model, path = saved
+    renamed = path.rename(path.with_suffix(".pkl"))
+    frame, _ = table()
+    assert_array_equal(load_model(renamed).predict(frame), model.predict(frame))
+
+
 def test_43_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
     model, path = saved
     before = path.read_bytes()

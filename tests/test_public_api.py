@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import iclda
-from iclda import AutoLDA, rows
+from iclda import AutoLDA, model_selection, plots, rows, tabular
 from iclda.methods import FITTED, FURTHER
 from iclda.model_selection import _rows_to_label, _scores, _splitters
 from tests.helpers.docstrings import (
@@ -72,6 +72,23 @@ def test_the_package_exports_the_classifiers_model_files_and_messages():
     assert sorted(iclda.__all__) == sorted([*NAMES, *WRAPPERS, *FUNCTIONS, *MESSAGES])
     for name in [*NAMES, *MESSAGES]:
         assert inspect.isclass(getattr(iclda, name))
+
+
+def public_classes():
+    """The classes that users make, of all modules that list their names."""
+    modules = [iclda, model_selection, plots, tabular]
+    members = [getattr(module, name) for module in modules for name in module.__all__]
+    return [
+        each
+        for each in dict.fromkeys(members)
+        if inspect.isclass(each) and not issubclass(each, Exception)
+    ]
+
+
+@pytest.mark.parametrize("class_", public_classes(), ids=lambda each: each.__name__)
+def test_the_error_of_an_unknown_parameter_names_the_class_that_was_called(class_):
+    with pytest.raises(TypeError, match=rf"^{class_.__name__}\b"):
+        class_(unknown_parameter=1)
 
 
 @every_classifier

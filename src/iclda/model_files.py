@@ -37,6 +37,7 @@ class _UntrustedTypesError(ValueError):
 # them moves to another module, or changes what it stores.
 FORMAT = 2
 _DETAILS_MEMBER = "iclda.json"
+_SUFFIX = ".skops"
 
 # Fitted attributes that the details repeat where a classifier has them.
 _DIAGNOSIS_ATTRIBUTES = (
@@ -83,7 +84,7 @@ def save_model(
         Fitted. It may hold the classifiers and encoders of iclda, and the scalers,
         imputers and encoders of scikit-learn.
     path : str or Path
-        File to write, by custom named ``*.skops``; it is a valid file of skops.
+        File to write, named ``*.skops``; it is a valid file of skops.
     about : mapping, default=None
         Any JSON values to store with the model; ``iclda show`` prints them.
     trusted : iterable of str, default=()
@@ -91,6 +92,14 @@ def save_model(
         too.
     """
     path = Path(path)
+    # Another suffix would promise a format that this file does not have.
+    if path.suffix.lower() != _SUFFIX:
+        raise ValueError(
+            f"path must end in {_SUFFIX}, got {str(path)!r}: save_model writes the "
+            "format of skops, which load_model and `iclda predict` read. Pass "
+            f"{str(path.with_suffix(_SUFFIX))!r}; for a pickle, call pickle.dump and "
+            "pickle.load instead."
+        )
     check_can_save(path)
     if isinstance(model, type) or not hasattr(model, "fit"):
         given = (

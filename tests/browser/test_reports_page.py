@@ -62,6 +62,25 @@ def test_a_report_fits_the_window_and_loads_without_errors_or_requests(
     assert overflow(page) <= 0
 
 
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_figures_fit_the_window_and_their_text_is_legible(new_page, report, width):
+    page = new_page(width=width)
+    page.goto(report)
+    figures = page.locator("figure").all()
+    assert figures
+    for figure in figures:
+        # Nothing has to be swiped, and one of the two drawings is shown.
+        assert figure.evaluate("each => each.scrollWidth <= each.clientWidth")
+        shown = [each for each in figure.locator("svg").all() if each.is_visible()]
+        assert len(shown) == 1
+        size = shown[0].evaluate(
+            "svg => Math.min(...[...svg.querySelectorAll('text')].map((text) =>"
+            " parseFloat(getComputedStyle(text).fontSize)"
+            " * svg.getScreenCTM().a))"
+        )
+        assert size >= 9
+
+
 def test_headings_are_in_order_pictures_have_names_and_links_lead_somewhere(
     new_page, report
 ):

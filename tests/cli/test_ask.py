@@ -86,6 +86,22 @@ def test_a_fit_to_wrong_answers_says_that_nothing_was_learned(features):
     assert "Next: iclda predict" not in said
 
 
+def test_asking_again_before_any_answer_says_what_is_open_and_how_to_go_on(features):
+    call("ask", "x.npy", "--n", 9)
+    before = Path("to_label.csv").read_text()
+    code, said, error = call("ask", "x.npy")
+    assert (code, error) == (0, "")
+    assert said.splitlines() == [
+        "9 rows in to_label.csv still wait for an answer, so none was added.",
+        "Next: fill in the column 'label' of to_label.csv, then run the same command "
+        "again. For 20 more rows now, add --more",
+    ]
+    assert Path("to_label.csv").read_text() == before
+    said = call("ask", "x.npy", "--more")[1]
+    assert "Added 20 rows to to_label.csv: 20 chosen." in said
+    assert Path("to_label.csv").read_text().startswith(before)
+
+
 def test_no_fit_is_named_before_two_classes_are_known(features):
     said = call("ask", "x.npy", "--n", 0)[1]
     assert (
@@ -295,10 +311,36 @@ def test_a_leak_is_seen_in_the_answers_too(flower_table):
     options = "--target", "label", "--n", 30
     assert "'code'" not in call("ask", "flowers.csv", *options)[1]
     frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
-    frame["label"] = truth[frame["row"].astype(int)].to_numpy()
+    frame["label"] = truth[frame["file_row"].astype(int) - 2].to_numpy()
     frame.to_csv("to_label.csv", index=False)
     said = call("ask", "flowers.csv", *options)[1]
     assert "Warning: Column 'code' is " in said
+
+
+def test_the_row_of_an_answer_is_the_one_that_a_spreadsheet_and_messages_show(
+    flower_table,
+):
+    options = "--target", "Species", "--n", 30
+    said = call("ask", "flowers.csv", *options)[1]
+    assert (
+        "Its column 'file_row' counts as a spreadsheet does: the header of "
+        "flowers.csv is row 1." in said
+    )
+    # The 60 rows below the names have a class.
+    truth = flowers(n_labeled=90)["species"]
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    assert set(frame["file_row"].astype(int)) == set(range(62, 92))
+    frame["Species"] = truth[frame["file_row"].astype(int) - 2].to_numpy()
+    frame.to_csv("to_label.csv", index=False)
+
+    code, _, error = call("fit", "flowers.csv", "--labels", "to_label.csv")
+    assert (code, "pass its column of ids, --id file_row." in error) == (2, True)
+    fit = ["fit", "flowers.csv", "--target", "Species", "--labels", "to_label.csv"]
+    code, said, _ = call(*fit, "--id", "file_row")
+    assert (code, "fitted to 90 labeled and 0 unlabeled rows" in said) == (0, True)
+    # Numbers from 0 are not taken for these, nor these for numbers from 0.
+    code, _, error = call(*fit, "--id", "row", "--force")
+    assert (code, "has no column 'row'" in error) == (2, True)
 
 
 def hash_of_class(name):

@@ -553,8 +553,8 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     out = tmp_path / "m.skops"
     said = call("fit", data, "--target", "species", "--out", out)[1]
     assert (
-        "\nThe model contradicts these labels. Check them:\n  row  label  predicted"
-        in said
+        "\nThe model contradicts these labels. Check them (the header is "
+        "row 1):\n  row  label  predicted" in said
     )
     # The names of the columns are row 1.
     assert re.search(r"^ +9  iris   lily       +\d", said, re.MULTILINE)

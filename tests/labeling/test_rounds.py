@@ -32,7 +32,8 @@ def table(tmp_path, monkeypatch):
     frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
     frame.to_csv("rows.csv", index=False)
     return tmp_path / "rows.csv", dict(
-        zip(map(str, range(150)), NAMES[codes], strict=True)
+        # The names of the columns are row 1 of the file.
+        zip(map(str, range(2, 152)), NAMES[codes], strict=True)
     )
 
 
@@ -40,7 +41,7 @@ def fill(truth, most=None, path="to_label.csv"):
     """Answer the open rows of a file, or the first of them."""
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     open_rows = frame.index[frame["label"] == ""][:most]
-    frame.loc[open_rows, "label"] = frame["row"][open_rows].map(truth)
+    frame.loc[open_rows, "label"] = frame["file_row"][open_rows].map(truth)
     frame.to_csv(path, index=False)
 
 
@@ -48,7 +49,7 @@ def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(tab
     path, truth = table
     asked = ask(path, 9, n_test=4)
     frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
-    assert list(frame.columns[:5]) == ["row", "label", "how", "round", "guess"]
+    assert list(frame.columns[:5]) == ["file_row", "label", "how", "round", "guess"]
     assert list(frame.columns[5:]) == [
         "v0",
         "v1",
@@ -60,17 +61,17 @@ def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(tab
     assert set(frame["round"]) == {"1"}
     assert set(frame["label"]) == set(frame["guess"]) == {""}
     assert frame["remark"].tolist() == [
-        f"number {k}, {'a' * (int(k) % 7)}" for k in frame["row"]
+        f"number {k}, {'a' * (k % 7)}" for k in frame["file_row"].astype(int) - 2
     ]
     assert (asked.n_chosen, asked.n_random, asked.n_left) == (9, 4, 137)
-    assert len({truth[row] for row in frame["row"]}) == 3
+    assert len({truth[row] for row in frame["file_row"]}) == 3
 
 
 def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
     path, truth = table
     ask(path, 12)
     fill(truth, most=10)
-    before = Answers.read(path.parent / "to_label.csv", "row", "label")
+    before = Answers.read(path.parent / "to_label.csv", "file_row", "label")
     asked = ask(path, 6, n_test=5)
     after = asked.answers
     assert after.labels == before.labels
@@ -82,11 +83,44 @@ def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
         for line in asked.lines
     )
     new = after.frame[after.frame["round"] == "2"]
-    labeled = read_table(path, labels="to_label.csv", id="row")
+    labeled = read_table(path, labels="to_label.csv", id="file_row")
     model = pipeline(preprocessing(labeled.features), AverageLDA(proportions="free"))
     predicted = model.fit(labeled.features, labeled.labels).predict(labeled.features)
-    assert new["guess"].tolist() == predicted[new["row"].astype(int)].tolist()
+    assert new["guess"].tolist() == predicted[new["file_row"].astype(int) - 2].tolist()
     assert len(set(new["guess"])) > 1
+
+
+def test_rows_are_added_only_once_the_last_ones_have_an_answer(table):
+    path, truth = table
+    ask(path, 8, n_test=4)
+    before = (path.parent / "to_label.csv").read_bytes()
+    again = ask(path, 8, n_test=4)
+    assert (again.n_chosen, again.n_random, again.n_open) == (0, 0, 12)
+    assert again.n_withheld == 12
+    sentence = "12 rows in to_label.csv still wait for an answer, so none was added."
+    assert sentence in again.lines
+    assert (path.parent / "to_label.csv").read_bytes() == before
+
+    # As many as are wanted come on request, or with the first answer.
+    more = ask(path, 5, more=True)
+    assert (more.n_chosen, more.n_open, more.n_withheld) == (5, 12, 0)
+    assert ask(path, 200).n_withheld == 150 - 17
+    fill(truth, most=13)
+    later = ask(path, 6)
+    assert (later.n_labels, later.n_chosen, later.n_open) == (13, 6, 4)
+
+
+def test_a_row_that_gets_its_class_in_the_table_waits_for_no_answer(table):
+    path, truth = table
+    frame = pd.read_csv(path)
+    frame["label"] = [truth[str(k + 2)] if k < 20 else None for k in range(150)]
+    frame.to_csv(path, index=False)
+    asked = ask(path, 3).answers.ids()
+    assert ask(path, 3).n_withheld == 3
+    frame.loc[int(asked[1]) - 2, "label"] = truth[asked[1]]
+    frame.to_csv(path, index=False)
+    again = ask(path, 3)
+    assert (again.n_withheld, again.n_open, again.n_chosen) == (0, 2, 3)
 
 
 def test_a_round_that_changed_no_tested_prediction_is_said_to_have_changed_nothing():
@@ -150,18 +184,18 @@ def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
 def test_labels_of_the_file_count_and_join_the_answers(table):
     path, truth = table
     frame = pd.read_csv(path)
-    frame["kind"] = [truth[str(k)] if k < 20 else None for k in range(150)]
+    frame["kind"] = [truth[str(k + 2)] if k < 20 else None for k in range(150)]
     frame.to_csv(path, index=False)
     asked = ask_for_labels(path, 5, target="kind")
     assert asked.n_labels == 20
     # Taken for a random sample.
     assert asked.progress.estimate.n_rows == 20
-    assert not {int(row) for row in asked.answers.ids()} & set(range(20))
+    assert min(int(row) for row in asked.answers.ids()) >= 2 + 20
     answers = asked.answers
     for row in answers.ids():
         answers = answers.answering(row, truth[row])
     answers.write()
-    joined = read_table(path, target="kind", labels="to_label.csv", id="row")
+    joined = read_table(path, target="kind", labels="to_label.csv", id="file_row")
     assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (
         25,
         5,
@@ -193,7 +227,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     path, truth = table
     ask(path, 15)
     fill(truth)
-    chosen = read_table(path, labels="to_label.csv", id="row")
+    chosen = read_table(path, labels="to_label.csv", id="file_row")
     model, report = fit_table(chosen)
     assert (report.error, report.learned, report.method) == (None, "", "ensemble")
     assert "there are 0 among 15 labels" in report.withheld
@@ -209,7 +243,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     )
     ask(path, 0, n_test=20)
     fill(truth)
-    both = read_table(path, labels="to_label.csv", id="row")
+    both = read_table(path, labels="to_label.csv", id="file_row")
     _, report = fit_table(both)
     assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
 
@@ -228,6 +262,51 @@ def test_rows_without_features_are_drawn_at_random(tmp_path):
     assert any(
         "texts.csv has no column that a model can learn from" in line for line in lines
     )
+
+
+def test_answers_that_an_earlier_version_began_keep_their_numbers_from_0(table):
+    path, truth = table
+    begun = ask(path, 9, id="row")
+    assert begun.answers.id == "row"
+    answers = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    numbers = answers["row"].astype(int)
+    answers["label"] = [truth[str(number + 2)] for number in numbers]
+    answers.to_csv("to_label.csv", index=False)
+    # Without an id, the column of the file of answers is taken for what it was.
+    asked = ask(path, 6)
+    assert (asked.answers.id, asked.n_labels) == ("row", 9)
+    added = asked.answers.frame[9:]
+    remarks = pd.read_csv(path)["remark"].str.strip()
+    assert added["remark"].tolist() == remarks[added["row"].astype(int)].tolist()
+    assert "counts the rows of" in asked.lines[-1]
+    assert "from 0, as in earlier versions: 0 is row 2 of the file." in asked.lines[-1]
+    labeled = read_table(path, labels="to_label.csv", id="row")
+    assert labeled.is_labeled.nonzero()[0].tolist() == sorted(numbers)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])
+def test_rows_of_a_table_have_the_numbers_of_a_spreadsheet(table, suffix):
+    path, _ = table
+    frame = pd.read_csv(path)
+    path = path.with_suffix(f".{suffix}")
+    if suffix == "xlsx":
+        pytest.importorskip("openpyxl", reason="Excel files need iclda[excel]")
+        frame.to_excel(path, index=False)
+    elif suffix == "parquet":
+        frame.to_parquet(path)
+    asked = ask(path, 9)
+    shown = asked.answers.frame
+    positions = shown["file_row"].astype(int) - 2
+    remarks = frame["remark"].str.strip()
+    assert shown["remark"].tolist() == remarks[positions].tolist()
+    assert asked.lines[-1].endswith(f"the header of {path} is row 1.")
+
+
+def test_empty_lines_before_the_names_are_counted_as_in_messages(tmp_path):
+    lines = "\n\nx,remark\n" + "".join(f"{k},at {k + 4}\n" for k in range(20))
+    (tmp_path / "t.csv").write_text(lines)
+    shown = ask(tmp_path / "t.csv", 5, labels=tmp_path / "l.csv").answers.frame
+    assert shown["remark"].tolist() == [f"at {row}" for row in shown["file_row"]]
 
 
 def test_a_column_named_row_identifies_rows(table):

@@ -52,6 +52,16 @@ def test_sounds_and_classes_in_the_file_are_found(tmp_path):
     assert (rows.pool.ids, rows.pool.labels) == (["x", "y"], {"x": "yes"})
 
 
+def test_images_of_a_table_without_ids_are_named_after_row_numbers_from_0(tmp_path):
+    pd.DataFrame({"x": np.arange(12.0)}).to_csv(tmp_path / "t.csv", index=False)
+    images = tmp_path / "images"
+    images.mkdir()
+    for k in range(12):
+        (images / f"{k}.png").write_bytes(b"x")
+    shown = opened(tmp_path / "t.csv", None, str(images)).show(10)
+    assert (shown["id"], shown["title"], shown["name"]) == ("12", "Row 12", "10.png")
+
+
 def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2)))
     for k in (0, 1, 2):

@@ -203,8 +203,8 @@ def test_labels_that_the_model_contradicts_are_listed_by_their_rows(model, tmp_p
     assert {(9, "iris", "lily"), (42, "rose", "lily")} <= found
     said = call("evaluate", model, data)[1]
     assert (
-        "The model contradicts these labels. Check them:\n  row  label  predicted"
-        in said
+        "The model contradicts these labels. Check them (the header is "
+        "row 1):\n  row  label  predicted" in said
     )
     assert re.search(r"^ +9  iris   lily       +> 99.9 %", said, re.MULTILINE)
 

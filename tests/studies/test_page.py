@@ -18,6 +18,7 @@ from iclda.studies.page import (
     confusion_lines,
     save,
     to_inline_svg,
+    to_inline_svgs,
 )
 from iclda.studies.paper.report import draw_curves
 from iclda.studies.paper.summary import summarize_curves
@@ -47,6 +48,18 @@ def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
     assert root.get("viewBox")
     assert INK not in svg
     assert "currentColor" in svg
+
+
+def test_a_page_holds_two_drawings_of_a_figure_without_an_id_of_both(points):
+    wide, narrow = (
+        draw_curves(points, "Pima", is_narrow=is_narrow) for is_narrow in (False, True)
+    )
+    root = ET.fromstring(f"<figure>{to_inline_svgs(wide, narrow, 'a')}</figure>")
+    assert [each.get("class") for each in root] == ["on-wide", "on-narrow"]
+    ids = [each.get("id") for each in root.iter() if each.get("id")]
+    assert len(ids) == len(set(ids))
+    widths = [float(each[0].get("viewBox").split()[2]) for each in root]
+    assert widths[1] < widths[0] / 2
 
 
 def test_the_tables_have_a_line_a_class():

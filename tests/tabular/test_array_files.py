@@ -144,3 +144,14 @@ def test_options_for_tables_are_refused_and_a_missing_target_names_what_there_is
             ValueError, match=r"x\.npy holds features and no classes: set labels to"
         ):
             read_table(path, target=target)
+
+
+def test_numbers_of_rows_of_a_table_name_no_rows_of_an_array(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((5, 2)))
+    message = "x.npy is an array, whose rows count from 0, and 'file_row' counts those"
+    with pytest.raises(ValueError, match=message):
+        open_data(tmp_path / "x.npy", ["file_row"])
+    # A column of that name is one of ids like any other.
+    np.savez(tmp_path / "x.npz", X=np.zeros((5, 2)), file_row=np.arange(2, 7))
+    read = open_data(tmp_path / "x.npz", ["file_row"]).column("file_row")
+    assert read.to_pylist() == [2, 3, 4, 5, 6]

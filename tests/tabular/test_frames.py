@@ -82,7 +82,7 @@ def test_the_checksum_is_that_of_the_cells_and_not_of_the_index():
     [
         (
             {"x": [[1.0, 2.0]] * 11 + [[1.0]]},
-            "^The table, column 'x', row 12 must hold",
+            "^The table, column 'x', row 11 must hold",
         ),
         ({"x": COLUMNS["lists"], "x_0": 1}, "^The table .*'x_0'"),
         ({"x\0": 1}, "^The table: the column 'x.x00' holds a zero byte"),

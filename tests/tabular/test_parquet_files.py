@@ -48,7 +48,8 @@ def test_lists_that_cannot_be_used_are_named_with_their_row(tmp_path, bad, messa
     pq.write_table(
         pa.table({"e": lists, "class": list("abab")}), tmp_path / "data.parquet"
     )
-    place = r"data\.parquet, column 'e', row 3 must hold a list of 2 numbers"
+    # The names of the columns are row 1, as in a spreadsheet.
+    place = r"data\.parquet, column 'e', row 4 must hold a list of 2 numbers"
     with pytest.raises(ValueError, match=f"{place}.*holds {message}"):
         read_table(tmp_path / "data.parquet", target="class")
     pq.write_table(

@@ -22,8 +22,22 @@ def test_a_suspect_has_its_row_number_its_label_and_the_likelier_class():
 )
 def test_a_probability_is_not_rounded_up_to_certainty(probability, text):
     suspect = Suspect(row=2, label="no", predicted="yes", probability=probability)
-    assert suspect_lines([suspect])[-1].endswith(f"  {text}")
+    assert suspect_lines([suspect], None)[-1].endswith(f"  {text}")
 
 
 def test_no_suspects_take_no_line():
-    assert suspect_lines([]) == []
+    assert suspect_lines([], 2) == []
+
+
+@pytest.mark.parametrize(
+    ("first_row_number", "end"),
+    [
+        (2, " (the header is row 1):"),
+        (0, " (rows are counted from 0):"),
+        (None, ":"),
+    ],
+)
+def test_the_list_says_how_rows_are_counted_unless_ids_name_them(first_row_number, end):
+    suspect = Suspect(row=2, label="no", predicted="yes", probability=0.9)
+    heading = suspect_lines([suspect], first_row_number)[0]
+    assert heading == f"The model contradicts these labels. Check them{end}"

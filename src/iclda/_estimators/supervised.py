@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._core.problem import Problem
 from .base import LinearGaussianClassifier
 from .fit import Fit, supervised_fit
 from .fit_inputs import Needs
 
 
+# It adds no parameter. The decorator makes an ``__init__`` all the same, so that the
+# message about a parameter that does not exist names this class.
+@dataclass(kw_only=True, eq=False, repr=False)
 class SupervisedLDA(LinearGaussianClassifier):
     """Linear discriminant analysis by maximum likelihood; unlabeled rows are ignored.
 

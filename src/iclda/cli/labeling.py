@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from .._messages import printable
+from .._messages import plural, printable
 from .._progress import show_cells
 from .._system import check_installed, check_writable
 from . import messages, options
@@ -37,10 +37,11 @@ _ClassColumn = Annotated[
     ),
 ]
 _RowId = Annotated[
-    str,
+    str | None,
     Option(
         metavar="COLUMN",
-        help="Column that identifies the rows; without a column row, their number.",
+        help="Column that identifies the rows. Default: row if there is such a column, "
+        "else the row of the file, as a spreadsheet counts; of an array, from 0.",
     ),
 ]
 _Number = Annotated[int, options.number_option(0, help="Number of rows to choose.")]
@@ -57,6 +58,10 @@ _Unknown = Annotated[
         help="Choose rows that resemble none of the classes labeled so far first.",
     ),
 ]
+_More = Annotated[
+    bool,
+    Option("--more", help="Add rows even if none of the last round has an answer."),
+]
 _Images = Annotated[
     str | None,
     Option(metavar="COLUMN|FOLDER", help="Column of image paths, or folder of images."),
@@ -67,10 +72,11 @@ def ask(
     data: options.TableFile,
     n: _Number = 20,
     target: _ClassColumn = None,
-    id: _RowId = "row",
+    id: _RowId = None,
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
     unknown: _Unknown = False,
+    more: _More = False,
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
@@ -91,6 +97,7 @@ def ask(
             labels=labels,
             n_test=test,
             unknown=unknown,
+            more=more,
             seed=seed,
             unlabeled=unlabeled,
             drop=drop or (),
@@ -111,7 +118,7 @@ def label(
     data: options.TableFile,
     labels: _AnswersFile = Path("to_label.csv"),
     target: _ClassColumn = None,
-    id: _RowId = "row",
+    id: _RowId = None,
     images: _Images = None,
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
@@ -136,6 +143,7 @@ def label(
         data,
         id,
         target,
+        answers=labels,
         unlabeled=unlabeled,
         drop=drop or (),
         keep=keep,
@@ -170,6 +178,9 @@ def _after_round(asked: Round) -> str:
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
         return f"{fill}, then: {fit}"
+    if asked.n_withheld:
+        rows = plural(asked.n_withheld, "more row")
+        return f"{fill}, then run the same command again. For {rows} now, add --more"
     test = ". Add --test 50 to measure the error" if asked.needs_random_rows else ""
     return f"{fill}, then run the same command again{test}"
 

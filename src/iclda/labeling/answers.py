@@ -20,6 +20,7 @@ from ..tabular.answer_files import (
     NONE_OF_THESE,
     OWN_COLUMNS,
     ROUND,
+    has_content,
     read_answers,
 )
 from ..tabular.cells import require_for_tables
@@ -58,7 +59,7 @@ class Answers:
     @classmethod
     def read(cls, path: Path, id: str, target: str) -> Answers:
         """Read a file; without a file, or with an empty one, there are no rows yet."""
-        if path.exists() and path.stat().st_size:
+        if has_content(path):
             frame = read_answers(open_table(path), id, target)
         else:
             pandas = require_for_tables("pandas")

@@ -15,14 +15,14 @@ from .._core import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
 from .._messages import quoted_list, say
-from ..tabular.answer_files import LABEL, OWN_COLUMNS, ROW
+from ..tabular.answer_files import LABEL, OWN_COLUMNS, has_content
 from ..tabular.array_files import FeatureFile
 from ..tabular.cells import require_for_tables, texts_of
 from ..tabular.column_types import pipeline, preprocessing
-from ..tabular.files import open_data
+from ..tabular.files import open_data, open_table
 from ..tabular.frames import to_pandas_frame
-from ..tabular.labels import Classes, RowPositions
-from ..tabular.read_options import ReadOptions
+from ..tabular.labels import Classes, RowPositions, is_row_number
+from ..tabular.read_options import FILE_ROW, ROW, ReadOptions
 from ..tabular.readers import MAX_LISTED_COLUMNS, DataReader
 from ..tabular.table import with_classes
 from .answers import Answers
@@ -54,6 +54,9 @@ _NEW_TARGET = (
 class Pool:
     """The rows of a file that may be labeled: their ids, features, and cells to see.
 
+    Without ``id``, the column of ids is that of the file of ``answers`` or, if there is
+    none yet, `ROW` or `FILE_ROW`. The other parameters are those of `ReadOptions`.
+
     Attributes
     ----------
     id, target : str
@@ -79,15 +82,17 @@ class Pool:
     def __init__(
         self,
         path: Path,
-        id: str = ROW,
+        id: str | None = None,
         target: str | None = None,
         *,
+        answers: Path | None = None,
         unlabeled: str | float | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] | None = None,
         strict: bool = False,
     ) -> None:
-        file = open_data(path, [id])
+        file = open_data(path, [id or ROW])
+        id = id or _default_id(file, answers)
         target = _find_target(file, id, target)
         file.hold(file.columns, texts=[id, target])
         self.id = id
@@ -127,6 +132,33 @@ class Pool:
         path = self.file.path
         names = quoted_list(likely, MAX_LISTED_COLUMNS)
         return [say(_NEW_TARGET, path=path, target=self.target, names=names)]
+
+    def name_of(self, position: int) -> str:
+        """Return what a person knows a row by: its id, or its number in the file."""
+        if is_row_number(self.file, self.id):
+            return str(position + self.file.first_row_number)
+        return self.ids[position]
+
+    @property
+    def numbered_file(self) -> str:
+        """Name of the table whose rows are known by their numbers; empty with ids."""
+        return self.file.path.name if is_row_number(self.file, self.id) else ""
+
+    @property
+    def how_answers_count(self) -> str:
+        """Say how a file of answers numbers the rows of a table; empty with ids."""
+        if not is_row_number(self.file, self.id):
+            return ""
+        first = self.file.first_row_number
+        if self.id == FILE_ROW:
+            return (
+                f"Its column {FILE_ROW!r} counts as a spreadsheet does: the header of "
+                f"{self.file.path} is row {first - 1}."
+            )
+        return (
+            f"Its column {ROW!r} counts the rows of {self.file.path} from 0, as in "
+            f"earlier versions: 0 is row {first} of the file."
+        )
 
     @cached_property
     def shown(self) -> Any:
@@ -187,6 +219,18 @@ class Pool:
         Others, such as dates and truth values, may look different after a spreadsheet.
         """
         return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
+
+
+def _default_id(file: DataReader, answers: Path | None) -> str:
+    """Return the column of ids of a file for which none was named."""
+    if isinstance(file, FeatureFile) or ROW in file.columns:
+        return ROW
+    # Files of answers that an earlier version began number the rows of a table from 0.
+    if answers is not None and has_content(answers):
+        columns = open_table(answers).columns
+        if ROW in columns and FILE_ROW not in columns:
+            return ROW
+    return FILE_ROW
 
 
 def _find_target(file: DataReader, id: str, target: str | None) -> str:

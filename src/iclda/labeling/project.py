@@ -80,6 +80,20 @@ class Project:
         labels = {**self.pool.labels, **self.answers.labels}
         return {id: label for id, label in labels.items() if id not in none_ids}
 
+    @property
+    def open_ids(self) -> list[str]:
+        """Ids of rows that were asked for and have no class in either file."""
+        labels = self.labels
+        return [id for id in self.answers.open_ids if id not in labels]
+
+    @property
+    def is_last_round_open(self) -> bool:
+        """Whether rows were asked for, and none of the last round has an answer."""
+        rounds = self.answers.rounds
+        n_rounds = self.answers.n_rounds
+        last_ids = [row_id for row_id in rounds if rounds[row_id] == n_rounds]
+        return bool(last_ids) and {*last_ids} <= {*self.open_ids}
+
     def rows_of(self, ids: Sequence[str]) -> AnyArray:
         """Return the positions of rows by their ids."""
         return self.pool.positions.rows_of(ids, self.answers.path)

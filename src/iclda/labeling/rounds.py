@@ -17,8 +17,9 @@ import numpy as np
 from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._messages import percent_text, plural
 from .._system import check_writable
-from ..tabular.answer_files import CHOSEN, RANDOM, ROW
+from ..tabular.answer_files import CHOSEN, RANDOM
 from ..tabular.label_error import wrong_on_random
+from ..tabular.read_options import ROW
 from .answers import Answers
 from .pool import Pool
 from .project import Project
@@ -148,6 +149,9 @@ class Round:
         Rows of earlier rounds without an answer.
     n_left : int
         Rows neither labeled nor asked for.
+    n_withheld : int
+        Rows that were wanted and not added, because none of the last round has an
+        answer.
     remarks : sequence of str
         Notes and warnings about the table and about the round.
     """
@@ -160,6 +164,7 @@ class Round:
     n_random: int
     n_open: int
     n_left: int
+    n_withheld: int = 0
     remarks: Sequence[str] = ()
 
     @property
@@ -169,8 +174,13 @@ class Round:
         lines = [*self.remarks]
         if self.n_labels:
             lines.append(str(self.progress))
-        if self.n_open:
-            rows = plural(self.n_open, "row")
+        rows = plural(self.n_open, "row")
+        if self.n_withheld:
+            wait = "waits" if self.n_open == 1 else "wait"
+            lines.append(
+                f"{rows} in {path} still {wait} for an answer, so none was added."
+            )
+        elif self.n_open:
             has = "has" if self.n_open == 1 else "have"
             lines.append(f"{rows} of earlier rounds in {path} {has} no answer yet.")
         n_added = self.n_chosen + self.n_random
@@ -178,6 +188,11 @@ class Round:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
             lines.append(f"Added {plural(n_added, 'row')} to {path}: {how}.")
+            # A new file explains its numbers; those of an earlier version mislead.
+            is_new = n_added == len(self.answers.ids())
+            how_it_counts = self.pool.how_answers_count
+            if how_it_counts and (is_new or self.pool.id == ROW):
+                lines.append(how_it_counts)
         elif not self.n_left and self.n_open:
             lines.append("No more rows are left to ask for.")
         elif not self.n_left:
@@ -200,6 +215,7 @@ class Round:
             "n_random": self.n_random,
             "n_open": self.n_open,
             "n_left": self.n_left,
+            "n_withheld": self.n_withheld,
             "error": None if estimate is None else vars(estimate),
             "withheld": self.progress.withheld,
             "error_before": self.progress.error_before,
@@ -213,10 +229,11 @@ def ask_for_labels(
     n: int,
     *,
     target: str | None = None,
-    id: str = ROW,
+    id: str | None = None,
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
     unknown: bool = False,
+    more: bool = False,
     seed: int = 0,
     unlabeled: str | float | None = None,
     drop: Sequence[str] = (),
@@ -226,22 +243,36 @@ def ask_for_labels(
     """Add rows to the file of rows to label, which is created if there is none.
 
     ``n`` rows are chosen and ``n_test`` rows are drawn at random. With ``unknown``,
-    rows that resemble none of the classes are chosen first. Everything is
-    computed before the file is written, and answers stay as they are. The other
-    parameters are those of `Pool`.
+    rows that resemble none of the classes are chosen first. As long as no row of the
+    last round has an answer, rows are added only with ``more``. Everything is computed
+    before the file is written, and answers stay as they are. The other parameters are
+    those of `Pool`.
     """
     check_writable(labels)
     pool = Pool(
-        path, id, target, unlabeled=unlabeled, drop=drop, keep=keep, strict=strict
+        path,
+        id,
+        target,
+        answers=labels,
+        unlabeled=unlabeled,
+        drop=drop,
+        keep=keep,
+        strict=strict,
     )
     project = Project.read(pool, labels, seed)
     progress = measure_progress(project)
-    batch = project.draw(n, n_test, unknown=unknown)
+    n_free = int(project.is_free.sum())
+    n_wanted = n + n_test
+    n_withheld = 0
+    if project.is_last_round_open and not more:
+        n_withheld = min(n_wanted, n_free)
+    if n_withheld:
+        batch = project.draw(0, 0)
+    else:
+        batch = project.draw(n, n_test, unknown=unknown)
     answers = project.answers.asking(*batch)
     remarks = project.remarks()
-    n_free = int(project.is_free.sum())
     n_added = len(batch.ids)
-    n_wanted = n + n_test
     if n_added:
         answers.write()
         if n_added < n_wanted:
@@ -256,7 +287,8 @@ def ask_for_labels(
         n_labels=len(project.labels),
         n_chosen=n_drawn[CHOSEN],
         n_random=n_drawn[RANDOM],
-        n_open=len(project.answers.open_ids),
+        n_open=len(project.open_ids),
         n_left=n_free - n_added,
+        n_withheld=n_withheld,
         remarks=remarks,
     )

@@ -171,7 +171,9 @@ class LabelingSession:
         self.classes = [
             label if spelling_of(known) == spelling else known for known in self.classes
         ]
-        self.last = {"id": id, "label": label, "guess": self.answers.guess_of(id)}
+        title = self.shown.title(self.pool.positions[id])
+        guess = self.answers.guess_of(id)
+        self.last = {"title": title, "label": label, "guess": guess}
         self._leave(id)
 
     def skip(self, id: str) -> None:
@@ -307,6 +309,7 @@ class LabelingSession:
             "n_rows": len(self.pool.ids),
             "n_skipped": len(self.skipped),
             "file": str(self.path),
+            "numbered_file": self.pool.numbered_file,
             "error": self._error_texts(),
             "unsure": self._unsure_rows(),
             "suspicious": self._suspicious_rows(labels),

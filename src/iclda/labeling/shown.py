@@ -13,6 +13,7 @@ from typing import Any
 from .._core import AnyArray
 from .._messages import plural, say
 from ..tabular.cells import texts_of
+from ..tabular.labels import is_row_number
 from ..tabular.readers import require_columns
 from .pool import Pool
 
@@ -74,6 +75,10 @@ class ShownRows:
             )
             raise ValueError(say(sentence, path=pool.file.path))
 
+    def title(self, position: int) -> str:
+        """Return what the page calls a row."""
+        return f"Row {self.pool.name_of(position)}"
+
     def show(self, position: int) -> dict[str, Any]:
         """Return what the page shows of a row, for JSON."""
         file = self.files[position]
@@ -91,6 +96,7 @@ class ShownRows:
         long_text = cells.pop(self._text_column, "")
         return {
             "id": self.pool.ids[position],
+            "title": self.title(position),
             "position": position,
             "kind": kind,
             "name": "" if file is None else file.name,
@@ -163,9 +169,13 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     # An id may name a file with its suffix or without.
     file_by_name = {file.stem: file for file in files}
     file_by_name |= {file.name: file for file in files}
-    lacking = [id for id in pool.ids if id not in file_by_name]
+    # Files that are named after rows without ids count from 0.
+    ids = pool.ids
+    if is_row_number(pool.file, pool.id):
+        ids = [str(position) for position in range(len(ids))]
+    lacking = [id for id in ids if id not in file_by_name]
     if not lacking:
-        return [file_by_name[id] for id in pool.ids]
+        return [file_by_name[id] for id in ids]
     # Otherwise the files belong to the rows in the order of their names.
     if len(files) != len(pool.ids):
         found = plural(len(files), "image or sound", "images and sounds")

@@ -25,7 +25,7 @@ from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
 from ..tabular.fit import FitReport
 from ..tabular.label_error import why_withheld
-from ..tabular.labels import LabelSource, find_labels, row_ids
+from ..tabular.labels import LabelSource, find_labels, shown_ids
 from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
@@ -34,7 +34,12 @@ from ..tabular.predict import (
 )
 from ..tabular.read_options import ReadOptions
 from ..tabular.summaries import far_warning
-from ..tabular.suspects import Suspect, find_suspects, suspect_lines
+from ..tabular.suspects import (
+    Suspect,
+    find_suspects,
+    how_rows_count,
+    suspect_lines,
+)
 from ..tabular.table import Table
 from ..tabular.training_rows import TrainingRows
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
@@ -44,7 +49,7 @@ from .page import (
     draw_display,
     fill,
     percent,
-    to_inline_svg,
+    to_inline_svgs,
 )
 
 # The comment by which a page is recognized.
@@ -73,6 +78,8 @@ class Evaluation:
         Area under the ROC curve; None unless there are two classes with rows.
     suspects : sequence of Suspect
         Rows whose labels look wrong.
+    first_row_number : int or None
+        What messages call the first row; None if ids name the rows.
     n_chosen : int
         Number of labels that are left out because their rows were chosen for being
         informative.
@@ -94,6 +101,7 @@ class Evaluation:
     n_training: int = 0
     auc: float | None = None
     suspects: Sequence[Suspect] = ()
+    first_row_number: int | None = None
 
     @property
     def learned(self) -> str:
@@ -222,6 +230,14 @@ def evaluate_file(
             known_names=quoted_list(classes, 5),
         )
         raise ValueError(text)
+    suspects = sums.suspects
+    # The ids are read if they are shown.
+    ids = shown_ids(file, options.id) if suspects else None
+    if ids is not None:
+        suspects = [
+            replace(each, row=str(ids[int(each.row) - file.first_row_number]))
+            for each in suspects
+        ]
     has_all_training_rows = 0 < len(training.digests) == len(found)
     return Evaluation(
         model=str(model_path),
@@ -237,20 +253,9 @@ def evaluate_file(
         warning=far_warning(counts),
         n_training=n_training,
         auc=sums.auc,
-        suspects=_with_ids(sums.suspects, source),
+        suspects=suspects,
+        first_row_number=file.first_row_number if ids is None else None,
     )
-
-
-def _with_ids(suspects: Sequence[Suspect], source: LabelSource) -> list[Suspect]:
-    """Name rows by their ids, if a column identifies them."""
-    if source.id is None or not suspects:
-        return list(suspects)
-    ids = row_ids(source.data, source.id)
-    first_row_number = source.data.first_row_number
-    return [
-        replace(each, row=str(ids[int(each.row) - first_row_number]))
-        for each in suspects
-    ]
 
 
 def _has_labels_of_fit(
@@ -437,7 +442,7 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         lines.append("")
         lines += [f"  {line}" for line in table]
     if result.suspects:
-        lines += ["", *suspect_lines(result.suspects)]
+        lines += ["", *suspect_lines(result.suspects, result.first_row_number)]
     return [printable(line) for line in lines]
 
 
@@ -509,12 +514,14 @@ def evaluation_page(result: Evaluation) -> str:
         f"{result.curve.calibration_error:.3f}"
     )
     display = ReliabilityDisplay(curves={"model": result.curve})
-    figure = draw_display(display, 4.6, 4.4, description)
+    wide = draw_display(display, 4.6, 4.4, description)
+    narrow = draw_display(display, 4.6, 3.9, description, is_narrow=True)
     view = {
         "result": result,
         "base_rate": base_rate_sentence(result),
         "mark": _PAGE_MARK,
         "warnings": evaluation_warnings(result),
-        "reliability": to_inline_svg(figure, "reliability"),
+        "reliability": to_inline_svgs(wide, narrow, "reliability"),
+        "how_rows_count": how_rows_count(result.first_row_number),
     }
     return fill("evaluation.html.j2", view, __package__, [])

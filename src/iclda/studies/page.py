@@ -47,6 +47,11 @@ _STYLE = Path(__file__).with_name("figures.mplstyle")
 # out, so that the same rows give the same bytes.
 _VARYING_METADATA = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
 _DPI = 200
+# Inches. A figure of this width fills the window of a phone, where its text is about as
+# large as that of the page.
+NARROW_WIDTH = 3.7
+# More numbers at the horizontal axis of such a figure would touch.
+_MAX_NARROW_TICKS = 4
 
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -288,11 +293,24 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
 
 
 @styled
-def draw_display(display: Any, width: float, height: float, description: str) -> Figure:
-    """Draw a display of ``iclda.plots`` in a figure of its own."""
-    figure, grid = new_figure(width, height)
+def draw_display(
+    display: Any,
+    width: float,
+    height: float,
+    description: str,
+    *,
+    is_narrow: bool = False,
+) -> Figure:
+    """Draw a display of ``iclda.plots`` in a figure of its own.
+
+    One that is narrow is for small screens, whatever ``width`` is.
+    """
+    figure, grid = new_figure(NARROW_WIDTH if is_narrow else width, height)
     figure.set_label(description)
-    display.plot(ax=grid[0, 0])
+    axes = grid[0, 0]
+    display.plot(ax=axes)
+    if is_narrow:
+        axes.locator_params(axis="x", nbins=_MAX_NARROW_TICKS)
     return figure  # type: ignore[no-any-return]
 
 
@@ -315,6 +333,16 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
             )
         paths.append(path)
     return paths
+
+
+def to_inline_svgs(wide: Figure, narrow: Figure, name: str) -> Any:
+    """Return two drawings of a figure, of which the page shows the one that fits."""
+    elements = import_for_reports("markupsafe").Markup(
+        '<div class="on-wide">{}</div><div class="on-narrow">{}</div>'
+    )
+    return elements.format(
+        to_inline_svg(wide, name), to_inline_svg(narrow, f"{name}-narrow")
+    )
 
 
 @styled

@@ -3,13 +3,18 @@
 ``iclda ask`` and ``iclda label`` write such a file (``iclda.labeling``), a person or a
 spreadsheet edits it, and fits and comparisons read it as a file of labels::
 
-    row,label,how,round,guess,remark
+    file_row,label,how,round,guess,remark
     17,good,chosen,1,,"arrived early"
     4,,random,2,good,
 
 It has a line for each row to label: its id, its class, empty until a person has filled
 it in, or "none of these" for a row that belongs to no class, how the row was drawn, in
 which round, the guess of a model, and columns that help to decide.
+
+Where no column identifies the rows, their numbers are the ids: those of an array stand
+in a column ``row`` and count from 0, those of a table in a column ``file_row`` and
+count as a spreadsheet does. Files of earlier versions number the rows of a table in a
+column ``row``, from 0, which is still what it means.
 """
 
 from __future__ import annotations
@@ -22,8 +27,7 @@ from typing import Any
 from .._messages import quoted_list
 from .readers import DataReader
 
-# Columns of ids and of classes, unless the user names others.
-ROW = "row"
+# The column of classes, unless the user names another.
 LABEL = "label"
 # Columns of every file of answers.
 HOW = "how"
@@ -37,6 +41,11 @@ RANDOM = "random"
 # The answer for a row that belongs to none of the classes. It is no class itself, and
 # the row does not count as unlabeled.
 NONE_OF_THESE = "none of these"
+
+
+def has_content(path: Path) -> bool:
+    """Return whether there is a file of answers that is not empty."""
+    return path.exists() and path.stat().st_size > 0
 
 
 def are_answers(columns: Sequence[str]) -> bool:

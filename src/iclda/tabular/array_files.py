@@ -17,20 +17,28 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
+from .._messages import say
 from .._rows.checks import BadRowsError, check_finite
 from .._rows.kinds import reader_of
 from .._rows.readers import Reader
 from .cells import require_for_tables
+from .read_options import FILE_ROW, ROW
 from .readers import BATCH_ROWS, DataReader, sha256_of
 
 _DIGITS = re.compile("[0-9]+")
+_NO_FILE_ROW = (
+    "{path} is an array, whose rows count from 0, and {name!r} counts those of a "
+    "table, which begin with row 2: pass {@id=row}. In a file of labels, rename the "
+    "column to {id!r} and subtract 2 from its numbers."
+)
 
 
 class FeatureFile(DataReader):
     """Rows of an array, with columns feature_0, feature_1, ...
 
     Arrays of an .npz file with one entry for each row are columns, too. Names in
-    ``ids`` that the file does not have are columns that number the rows from 0.
+    ``ids`` that the file does not have are columns that number the rows from 0, but for
+    `FILE_ROW`, which counts the rows of a table.
 
     Attributes
     ----------
@@ -49,6 +57,9 @@ class FeatureFile(DataReader):
         self.features = feature_names(self.rows.n_features)
         # All features can be named together, like those of a column of lists.
         self.lists = {"features": self.features}
+        if FILE_ROW in {*ids} - {*other_arrays}:
+            sentence = _NO_FILE_ROW
+            raise ValueError(say(sentence, path=path, name=FILE_ROW, id=ROW))
         row_numbers = np.arange(self.n_rows)
         numbered_ids = dict.fromkeys(ids, row_numbers)
         # An array of the file that has the name of the ids replaces the numbers.

@@ -39,8 +39,6 @@ class CsvReader(TableReader):
     """
 
     lists: Mapping[str, list[str]] = {}
-    # The names of the columns are row 1.
-    first_row_number = 2
 
     def __init__(
         self, path: Path, opened: BinaryIO, content: bytes | None = None
@@ -75,6 +73,7 @@ class CsvReader(TableReader):
         self.n_header_rows, names = next(
             (number, row) for number, row in enumerate(rows, start=1) if row
         )
+        self.first_row_number = self.n_header_rows + 1
         columns = [
             name.strip() or f"(column {number})"
             for number, name in enumerate(names, start=1)

@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -282,6 +283,9 @@ def _parts_of_dates(series: Any) -> dict[str, Any]:
     }
 
 
+# Every class with ``forms`` gets an ``__init__`` of its own, so that the message about
+# a parameter that does not exist names the class that was called.
+@dataclass(eq=False, repr=False)
 class _WithForms(_Encoder):
     """Base class of encoders whose columns are text of one form each.
 
@@ -293,8 +297,7 @@ class _WithForms(_Encoder):
         The form of every column; None takes them from the rows of the fit.
     """
 
-    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
-        self.forms = forms
+    forms: Mapping[str, str] | None = None
 
     def with_forms_of(self, X: Any) -> Self:
         """Take the forms from columns, of which a fit may see some rows."""
@@ -310,6 +313,7 @@ class _WithForms(_Encoder):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class AmountEncoder(_WithForms, NumberEncoder):
     """Numbers with signs of currency, percent or thousands, such as $1,889.50.
 
@@ -341,6 +345,7 @@ class AmountEncoder(_WithForms, NumberEncoder):
         return np.column_stack(columns)
 
 
+@dataclass(eq=False, repr=False)
 class WrittenDateEncoder(_WithForms, DateEncoder):
     """Dates in a form of their own, such as 26/11/2007, as those of ``DateEncoder``.
 

@@ -153,6 +153,9 @@ class FitReport:
         if they are not; empty if that plays no part, or if ``choice`` says it.
     suspects : sequence of mapping
         The fields of every ``Suspect``: rows whose labels look wrong.
+    first_row_number : int or None
+        What messages call the first row; None for a model of an earlier version, or if
+        ids name the rows.
     group : str
         Column of the groups whose offsets were subtracted; empty if there is none.
     training_rows : mapping
@@ -180,6 +183,7 @@ class FitReport:
     safety: str = ""
     taken_for: str = ""
     suspects: Sequence[Mapping[str, Any]] = ()
+    first_row_number: int | None = None
     group: str = ""
     training_rows: Mapping[str, Any] = field(default_factory=dict)
 
@@ -285,6 +289,7 @@ def fit_table(
         safety="" if bounds is None else bounds.sentence,
         taken_for=_taken_for(model[-1], is_default=method is None),
         suspects=[asdict(each) for each in _suspects(model[-1], table)],
+        first_row_number=table.first_row_number if table.ids is None else None,
         group=group,
         training_rows=_training_rows(encoded, table).to_json(),
         **error_fields,

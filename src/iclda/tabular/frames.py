@@ -26,6 +26,8 @@ _FRAME_NAME = Path("The table")
 class FrameReader(DataReader):
     """The rows of a frame. Its index is ignored, and names of columns become text."""
 
+    first_row_number = 0
+
     def __init__(self, frame: Any) -> None:
         rows = _to_arrow(frame)
         self.lists = {}
@@ -39,7 +41,7 @@ class FrameReader(DataReader):
                 self.lists[name] = made_of_lists
                 columns += made_of_lists
         super().__init__(_FRAME_NAME, columns)
-        rows = without_lists(rows, self.lists, self.path)
+        rows = without_lists(rows, self.lists, self.path, self.first_row_number)
         self._rows = _decoded(rows)
 
     @property

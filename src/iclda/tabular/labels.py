@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._messages import quoted_list, say
+from .._messages import Hint, quoted_list, say
 from .answer_files import (
     CHOSEN,
     HOW,
     NONE_OF_THESE,
     RANDOM,
-    ROW,
     are_answers,
     check_spelling,
     read_answers,
@@ -36,7 +35,7 @@ from .answer_files import (
 from .array_files import FeatureFile
 from .cells import require_for_tables, texts_of
 from .files import open_table
-from .read_options import ReadOptions
+from .read_options import FILE_ROW, ROW, ReadOptions
 from .readers import DataReader, Source, listed_columns, require_columns
 
 _WHICH_TARGET = (
@@ -202,11 +201,11 @@ def find_labels(
         file = open_table(Path(options.labels))
     has_answers = file is not data and are_answers(file.columns)
     if has_answers and options.id is None:
-        sentence = (
-            "{path} is a file of rows to label: pass its column of ids, such as "
-            "{@id=row}."
-        )
-        raise ValueError(say(sentence, path=file.path))
+        sentence = "{path} is a file of rows to label: pass its column of ids, {id}."
+        # The column of ids comes first; a person may have put it elsewhere.
+        names = [FILE_ROW, ROW, file.columns[0]]
+        id = next(name for name in names if name in file.columns)
+        raise ValueError(say(sentence, path=file.path, id=Hint("id", id)))
 
     target = options.target
     if target is None:
@@ -250,12 +249,29 @@ def _no_target_error(file: DataReader) -> ValueError:
 
 
 def row_ids(file: DataReader, id: str) -> AnyArray:
-    """Return the ids of rows as text; those of a missing column `ROW` count from 0."""
-    if id == ROW and ROW not in file.columns:
-        return texts_of(range(file.n_rows))
+    """Return the ids of rows as text.
+
+    Two names stand for the number of a row if a table has no such column: `FILE_ROW`
+    counts as the file does, `ROW` from 0.
+    """
+    if is_row_number(file, id):
+        first = file.first_row_number if id == FILE_ROW else 0
+        return texts_of(range(first, first + file.n_rows))
     require_columns(file, [id], say(", which {@id} names"))
     cells = file.column(id).to_pylist()
     return texts_of(cells)
+
+
+def is_row_number(file: DataReader, id: str) -> bool:
+    """Return whether ids are the numbers of rows, because no column has their name."""
+    return id in (ROW, FILE_ROW) and id not in file.columns
+
+
+def shown_ids(file: DataReader, id: str | None) -> AnyArray | None:
+    """Return the ids by which messages name rows; None if they name their numbers."""
+    if id is None or is_row_number(file, id):
+        return None
+    return row_ids(file, id)
 
 
 class RowPositions(dict[str, int]):

@@ -46,25 +46,25 @@ def _is_lists_of_numbers(kind: Any) -> bool:
 
 
 def without_lists(
-    rows: Any, lists: Mapping[str, Sequence[str]], path: Path, n_before: int = 0
+    rows: Any, lists: Mapping[str, Sequence[str]], path: Path, first_row: int
 ) -> Any:
     """Replace the columns of lists of an Arrow table or batch by columns of numbers.
 
     ``lists`` has the new names by the name of the column, ``path`` is what messages
-    call the rows, and ``n_before`` is the number of rows before the first one there.
+    call the rows, and ``first_row`` is what they call the first of these.
     """
     columns: dict[str, Any] = {}
     for name in rows.schema.names:
         if name in lists:
             where = f"{path}, column {name!r}"
-            numbers = _numbers_of(rows[name], len(lists[name]), where, n_before)
+            numbers = _numbers_of(rows[name], len(lists[name]), where, first_row)
             columns |= zip(lists[name], numbers, strict=True)
         else:
             columns[name] = rows[name]
     return type(rows).from_pydict(columns)
 
 
-def _numbers_of(column: Any, width: int, where: str, n_before: int) -> AnyArray:
+def _numbers_of(column: Any, width: int, where: str, first_row: int) -> AnyArray:
     """Return the numbers of the lists of a column, (width, rows).
 
     ValueError unless every list holds ``width`` finite numbers.
@@ -76,7 +76,7 @@ def _numbers_of(column: Any, width: int, where: str, n_before: int) -> AnyArray:
     if has_other_length.any():
         row = int(has_other_length.argmax())
         content = f"{lengths[row] or 'no'} numbers"
-        raise _list_error(where, n_before + row + 1, width, content)
+        raise _list_error(where, first_row + row, width, content)
 
     # Columns of a table consist of chunks, columns of a batch do not.
     lists = column.combine_chunks() if hasattr(column, "combine_chunks") else column
@@ -86,7 +86,7 @@ def _numbers_of(column: Any, width: int, where: str, n_before: int) -> AnyArray:
     if not is_finite.all():
         row = int(is_finite.argmin())
         content = "NaN, infinity or an empty entry"
-        raise _list_error(where, n_before + row + 1, width, content)
+        raise _list_error(where, first_row + row, width, content)
     return np.ascontiguousarray(numbers.T)
 
 

@@ -40,15 +40,16 @@ class ParquetReader(TableReader):
         with explained_errors(self.path):
             rows = self._file.read(stored)
             # A list of which one number is asked for is read whole.
-            rows = without_lists(rows, self.lists, self.path)
+            rows = without_lists(rows, self.lists, self.path, self.first_row_number)
             return rows.select(columns)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         n_read = 0
+        first = self.first_row_number
         stored = self._stored_names(types)
         with explained_errors(self.path):
             for batch in self._file.batches(stored, BATCH_ROWS):
-                rows = without_lists(batch, self.lists, self.path, n_read)
+                rows = without_lists(batch, self.lists, self.path, first + n_read)
                 n_read += batch.num_rows
                 yield rows, n_read / max(self.n_rows, 1)
 

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# Ids by which rows are known where no column of the file has these names: the number of
+# a row from 0, ...
+ROW = "row"
+# ... and the number that messages and spreadsheets give a row of a table.
+FILE_ROW = "file_row"
+
 
 @dataclass(frozen=True)
 class ReadOptions:

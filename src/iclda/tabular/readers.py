@@ -67,8 +67,10 @@ class DataReader:
     """
 
     lists: Mapping[str, list[str]]
-    # What messages call the first row.
-    first_row_number = 1
+    # What messages call the first row: the names of the columns are row 1, as in a
+    # spreadsheet. So it is in a Parquet file, too, where a row keeps the number that it
+    # has in a CSV file of the same table.
+    first_row_number = 2
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path = path

@@ -110,7 +110,9 @@ def fit_remarks(details: Mapping[str, Any]) -> list[list[str]]:
     report = FitReport.from_json(details["about"])
     if report is None:
         return []
-    suspects = suspect_lines([Suspect(**each) for each in report.suspects])
+    suspects = suspect_lines(
+        [Suspect(**each) for each in report.suspects], report.first_row_number
+    )
     return [
         *([f"Warning: {text}"] for text in report.warnings),
         *([suspects] if suspects else []),

@@ -61,7 +61,18 @@ def find_suspects(
     return suspects
 
 
-def suspect_lines(suspects: Sequence[Suspect]) -> list[str]:
+def how_rows_count(first_row_number: int | None) -> str:
+    """Say how rows are numbered; empty if ids name them."""
+    if first_row_number is None:
+        return ""
+    if first_row_number == 0:
+        return "rows are counted from 0"
+    return f"the header is row {first_row_number - 1}"
+
+
+def suspect_lines(
+    suspects: Sequence[Suspect], first_row_number: int | None
+) -> list[str]:
     """Format rows with suspicious labels as a table; empty if there are none."""
     if not suspects:
         return []
@@ -71,7 +82,9 @@ def suspect_lines(suspects: Sequence[Suspect]) -> list[str]:
         for each in suspects
     ]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    lines = ["The model contradicts these labels. Check them:"]
+    how = how_rows_count(first_row_number)
+    end = f" ({how}):" if how else ":"
+    lines = [f"The model contradicts these labels. Check them{end}"]
     for row, label, predicted, probability in [header, *cells]:
         lines.append(
             f"  {row.rjust(widths[0])}  {label.ljust(widths[1])}  "

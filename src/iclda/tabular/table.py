@@ -38,7 +38,7 @@ from .class_names import (
 from .column_types import kinds_and_reasons, kinds_of
 from .files import open_data, open_table
 from .frames import FrameReader, to_pandas_frame
-from .labels import Classes, find_labels, row_ids
+from .labels import Classes, find_labels, shown_ids
 from .read_options import ReadOptions
 from .readers import DataReader, Source, require_columns
 
@@ -309,7 +309,7 @@ def with_classes(
         is_chosen=classes.is_chosen,
         is_none=classes.is_none,
         first_row_number=file.first_row_number,
-        ids=None if options.id is None else row_ids(file, options.id),
+        ids=shown_ids(file, options.id),
     )
 
     # 2. The columns of a table are chosen; those of an array are features as they are.

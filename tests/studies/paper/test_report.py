@@ -64,8 +64,13 @@ class Page(HTMLParser):
 
 def report_of(rows, settings=None, with_figures=False):
     reproduction = Reproduction(rows, settings or StoredSettings())
-    figures = draw_all_figures(reproduction) if with_figures else {}
-    return render_report(reproduction, figures)
+    if not with_figures:
+        return render_report(reproduction, {}, {})
+    wide, narrow = (
+        draw_all_figures(reproduction, is_narrow=is_narrow)
+        for is_narrow in (False, True)
+    )
+    return render_report(reproduction, wide, narrow)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +236,26 @@ def test_the_toy_figure_has_two_rows_of_three_with_ten_labels_each():
     for axes in figure.axes:
         dots = [len(collection.get_offsets()) for collection in axes.collections]
         assert {5, 990} <= set(dots)
+
+
+def test_narrow_figures_show_the_same_as_the_others_in_fewer_columns():
+    points = summarize_curves(curve_rows())
+
+    def drawn(is_narrow):
+        """Grids of the figures, and what their panels show, in any order."""
+        toy = draw_toy(0, is_narrow=is_narrow)
+        curves = draw_curves(points, "Pima", is_narrow=is_narrow)
+        grids = [
+            figure.axes[0].get_gridspec().get_geometry() for figure in (toy, curves)
+        ]
+        lines = [[line.get_xydata() for line in axes.lines] for axes in curves.axes]
+        dots = [[each.get_offsets() for each in axes.collections] for axes in toy.axes]
+        return grids, sorted(map(repr, lines)), sorted(map(repr, dots))
+
+    grids, *shown = drawn(False)
+    narrow_grids, *narrow_shown = drawn(True)
+    assert (grids, narrow_grids) == ([(2, 3), (1, 2)], [(3, 2), (2, 1)])
+    assert narrow_shown == shown
 
 
 def test_curves_show_error_and_loss_with_every_method_named_and_the_published_means():

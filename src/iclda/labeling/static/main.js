@@ -73,15 +73,16 @@ function show(next) {
   if (next.is_fitting) timer = setTimeout(look, POLL);
 }
 
-function lastOf({ id, label, guess }) {
-  if (!guess) return `Row ${id} is ${label}.`;
-  return guess === label ? `Row ${id} is ${label}, as the model guessed.` : `Row ${id} is ${label}. The model guessed ${guess}.`;
+function lastOf({ title, label, guess }) {
+  if (!guess) return `${title} is ${label}.`;
+  return guess === label ? `${title} is ${label}, as the model guessed.` : `${title} is ${label}. The model guessed ${guess}.`;
 }
 
 function showRow() {
   const { row, label, message } = state;
   const stage = byId("stage");
-  byId("row-title").textContent = row ? `Row ${row.id}${label ? `, labeled ${label}` : ""}` : "";
+  const ofFile = state.numbered_file && ` of ${state.numbered_file}`;
+  byId("row-title").textContent = row ? `${row.title}${ofFile}${label ? `, labeled ${label}` : ""}` : "";
   if (row) return stage.replaceChildren(...partsOf(row));
   const parts = [element("p", { className: "note" }, message)];
   if (state.n_skipped) {
@@ -152,11 +153,11 @@ function showSide() {
 
 // A button that leads to a row.
 function listed(row, remark) {
-  const label = row.text || (row.kind ? row.name : `Row ${row.id}`);
+  const label = row.text || (row.kind ? row.name : row.title);
   const words = element("span", {}, element("strong", {}, label), element("small", {}, remark));
   const isImage = row.kind === "image" && !row.problem;
   const picture = isImage ? [element("img", { src: `file/${row.position}`, alt: "" })] : [];
-  const button = element("button", { type: "button", title: `Show row ${row.id}` }, ...picture, words);
+  const button = element("button", { type: "button", title: `Show ${row.title}` }, ...picture, words);
   button.addEventListener("click", async () => {
     await send("jump", { id: row.id });
     button.blur();

@@ -133,8 +133,9 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
     settings = comparison.settings
     summary = comparison.summary
     contestants = settings.contestants
+    narrow = draw_figures(comparison, is_narrow=True)
     figures = {
-        name: page.to_inline_svg(figure, name)
+        name: page.to_inline_svgs(figure, narrow[name], name)
         for name, figure in draw_figures(comparison).items()
     }
     # Several contestants may have the same method, which is explained once.
@@ -226,24 +227,28 @@ def _curve_figure_name(curve: str, measure: str) -> str:
     return f"curve-{curve}-{measure}"
 
 
-def draw_figures(comparison: Comparison) -> dict[str, Figure]:
+def draw_figures(
+    comparison: Comparison, *, is_narrow: bool = False
+) -> dict[str, Figure]:
     """Draw all figures of the page: differences and learning curves, by name.
 
-    Figures that have nothing to show are left out.
+    Figures that have nothing to show are left out. Narrow ones are for small screens.
     """
     all_methods = [difference.method for difference in comparison.summary.differences]
     main = comparison.summary.main
     figures = {
         # The figure at the top of the page shows only the contestants of the curves.
-        "difference": _draw_difference(comparison, main, comparison.on_curves)
+        "difference": _draw_difference(
+            comparison, main, comparison.on_curves, is_narrow
+        )
     }
     for measure in _difference_measures(comparison):
         name = _difference_figure_name(measure)
-        figures[name] = _draw_difference(comparison, measure, all_methods)
+        figures[name] = _draw_difference(comparison, measure, all_methods, is_narrow)
     for curve in VARIED_COUNTS:
         for measure in CURVE_MEASURES:
             name = _curve_figure_name(curve, measure)
-            figures[name] = _draw_curve(comparison, curve, measure)
+            figures[name] = _draw_curve(comparison, curve, measure, is_narrow)
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
@@ -311,7 +316,7 @@ def _has_dots(comparison: Comparison) -> bool:
 
 
 def _draw_difference(
-    comparison: Comparison, measure: str, methods: Collection[str]
+    comparison: Comparison, measure: str, methods: Collection[str], is_narrow: bool
 ) -> Figure | None:
     display = differences(comparison, measure, methods)
     if display is None:
@@ -320,10 +325,12 @@ def _draw_difference(
     text = f"{display.score_name} minus that of {supervised}."
     # In inches: room for the axis and its label, and for a line of each method.
     height = 1.2 + 0.38 * len(display.differences)
-    return page.draw_display(display, 5.8, height, text)
+    return page.draw_display(display, 5.8, height, text, is_narrow=is_narrow)
 
 
-def _draw_curve(comparison: Comparison, curve: str, measure: str) -> Figure | None:
+def _draw_curve(
+    comparison: Comparison, curve: str, measure: str, is_narrow: bool
+) -> Figure | None:
     points = [
         point
         for point in comparison.points
@@ -337,7 +344,7 @@ def _draw_curve(comparison: Comparison, curve: str, measure: str) -> Figure | No
     if not has_lines:
         return None
     text = f"{axis} by {curve} rows; curves.csv has the numbers."
-    return page.draw_display(display, 4.8, 3.2, text)
+    return page.draw_display(display, 4.8, 3.2, text, is_narrow=is_narrow)
 
 
 def differences(

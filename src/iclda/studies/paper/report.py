@@ -87,7 +87,8 @@ def draw_everything(out: Path) -> dict[str, Any]:
     page.write_texts(out / "tables", {"cells.csv": cells_text})
     points_text = page.records_csv(ReproducedPoint, points)
     page.write_texts(out / "curves", {"points.csv": points_text})
-    report = render_report(reproduction, figures)
+    narrow_figures = draw_all_figures(reproduction, is_narrow=True)
+    report = render_report(reproduction, figures, narrow_figures)
     [report_path] = page.write_texts(out, {"report.html": report})
     failed = [result for result in reproduction.results if result.failure is not None]
     return {
@@ -130,12 +131,18 @@ def _own_sets(settings: StoredSettings) -> dict[str, str]:
     }
 
 
-def draw_all_figures(reproduction: Reproduction) -> dict[str, Figure]:
-    """Draw the toy figure and the curves of all data sets, by name of file."""
-    figures = {"toy": draw_toy(reproduction.settings.seed)}
+def draw_all_figures(
+    reproduction: Reproduction, *, is_narrow: bool = False
+) -> dict[str, Figure]:
+    """Draw the toy figure and the curves of all data sets, by name of file.
+
+    Narrow figures are for small screens.
+    """
+    figures = {"toy": draw_toy(reproduction.settings.seed, is_narrow=is_narrow)}
     points = reproduction.points
     for dataset in dict.fromkeys(point.dataset for point in points):
-        figures[_curve_name(dataset)] = draw_curves(points, dataset)
+        name = _curve_name(dataset)
+        figures[name] = draw_curves(points, dataset, is_narrow=is_narrow)
     return figures
 
 
@@ -143,8 +150,15 @@ def _curve_name(dataset: str) -> str:
     return "curve-" + re.sub("[^A-Za-z0-9.-]", "-", dataset)
 
 
-def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> str:
-    """Return the report as HTML, with all names and messages escaped."""
+def render_report(
+    reproduction: Reproduction,
+    figures: Mapping[str, Figure],
+    narrow_figures: Mapping[str, Figure],
+) -> str:
+    """Return the report as HTML, with all names and messages escaped.
+
+    Small screens show the narrow figures in place of those of the same name.
+    """
     results = reproduction.results
     settings = reproduction.settings
     cells = reproduction.cells
@@ -155,7 +169,10 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
     origins = settings.origins.items()
     # Rows that an earlier run stored may have been made by other versions.
     made_by = {result.versions for result in results if result.versions}
-    svgs = {name: page.to_inline_svg(figure, name) for name, figure in figures.items()}
+    svgs = {
+        name: page.to_inline_svgs(figure, narrow_figures[name], name)
+        for name, figure in figures.items()
+    }
     # The table of data sets describes those of the tables; curves name their own.
     shapes = {
         cell.dataset: settings.shapes[cell.dataset]
@@ -261,8 +278,12 @@ def _above_lda(means: Means) -> dict[str, float]:
 
 
 @page.styled
-def draw_toy(seed: int) -> Figure:
-    """Draw the labels of LDA, ICLDA and EM, where clusters are classes or are not."""
+def draw_toy(seed: int, *, is_narrow: bool = False) -> Figure:
+    """Draw the labels of LDA, ICLDA and EM, where clusters are classes or are not.
+
+    A narrow figure has a column for every problem, and its unlabeled rows are a
+    picture, since the page has them as shapes in the wide one.
+    """
     problems = {
         "Class boundary between the clusters": ("between", make_gaussians),
         "Class boundary across the clusters": ("across", make_violated_gaussians),
@@ -273,17 +294,36 @@ def draw_toy(seed: int) -> Figure:
         "ICLDA": ("iclda", "auto"),
         "EMLDA": ("em", "auto"),
     }
-    figure, grid = page.new_figure(8.4, 6.0, len(problems), len(panels))
+    if is_narrow:
+        size = (page.NARROW_WIDTH, 6.2)
+        figure, columns = page.new_figure(*size, len(panels), len(problems))
+        grid = columns.T
+    else:
+        figure, grid = page.new_figure(8.4, 6.0, len(problems), len(panels))
     figure.set_label("Labels that LDA, ICLDA and EMLDA give to rows")
-    # A row of panels for every problem, a column for every method.
+    # A row of the grid for every problem, a column for every method.
     for row, (title, (name, make)) in zip(grid, problems.items(), strict=True):
         X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
         y = _keep_first_labels(codes)
         for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
             _draw_panel(axes, method, X, y, shares)
             axes.set_title(panel)
-        row[0].set_ylabel(title)
+            if is_narrow:
+                _draw_dots_as_picture(axes)
+        if is_narrow:
+            # Above the column, on two lines.
+            words = title.replace("boundary ", "boundary\n")
+            row[0].set_title(f"{words}\n\n{row[0].get_title(loc='left')}")
+        else:
+            row[0].set_ylabel(title)
     return figure
+
+
+def _draw_dots_as_picture(axes: Axes) -> None:
+    """Let formats of shapes hold a picture of the unlabeled rows."""
+    for dots in axes.collections:
+        has_many = np.shape(dots.get_offsets())[0] > _TOY_LABELS_PER_CLASS
+        dots.set_rasterized(has_many)
 
 
 def _draw_panel(
@@ -312,16 +352,24 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
 
 
 @page.styled
-def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
-    """Draw the measures of a data set against the number of unlabeled rows."""
+def draw_curves(
+    points: Iterable[ReproducedPoint], dataset: str, *, is_narrow: bool = False
+) -> Figure:
+    """Draw the measures of a data set against the number of unlabeled rows.
+
+    Their panels stand side by side or, in a narrow figure, below each other.
+    """
     measures = design.TABLE_MEASURES
     n_panels = len(measures)
-    figure, grid = page.new_figure(4.7 * n_panels, 3.3, n_columns=n_panels)
+    if is_narrow:
+        figure, grid = page.new_figure(page.NARROW_WIDTH, 3.0 * n_panels, n_panels)
+    else:
+        figure, grid = page.new_figure(4.7 * n_panels, 3.3, n_columns=n_panels)
     figure.set_label(
         f"Error and loss on {dataset} against the number of unlabeled rows"
     )
     points = [point for point in points if point.dataset == dataset]
-    for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
+    for axes, (name, measure) in zip(grid.flat, measures.items(), strict=True):
         shown = [point for point in points if point.measure == name]
         _plot_curves(axes, shown)
         axes.set(title=measure.axis, ylabel="")
