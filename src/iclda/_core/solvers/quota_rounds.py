@@ -12,6 +12,11 @@ again only after a step that gained little. Where a class is far from its quota,
 Newton's step is far too long. The odds of all classes are then scaled by the ratios of
 quotas and weights, which never raises the dual.
 
+Where labels are hard, the dual is nearly piecewise linear: H is that of the few rows at
+boundaries, and other rows take their place as soon as shifts move. A step may therefore
+not move shifts, relative to each other, further than a radius. It grows after steps by
+which the dual falls as H says, and shrinks after others.
+
 Quotas that are intervals are sharp here: a class has the shift 0 and any weight in its
 interval, a positive shift and the smallest weight, or a negative shift and the largest
 one.
@@ -238,8 +243,8 @@ class QuotaRounds(StreamedSet):
         step = np.clip(shift - reached.shift, -longest_step, longest_step)
         moved = self._pass(scores, reached.shift + step)
         left = moved.error / max(reached.error, SMALLEST_DIVISOR)
-        # Overlaps that have misled are summed again, until they no longer do.
-        self._sums_overlaps = left > settings.QUOTA_ROUNDS.max_error_factor
+        # Overlaps that have misled are summed again in the next pass.
+        self._sums_overlaps |= left > settings.QUOTA_ROUNDS.max_error_factor
         return moved
 
     def _pass(self, scores: Array, shift: Array) -> _Pass:
@@ -253,6 +258,7 @@ class QuotaRounds(StreamedSet):
         if sums.overlaps is not None:
             # That of log-sum-exp is diag g - g g', for the shares g of a row.
             self._hessian = np.diag(counts) - sums.overlaps / weight
+            self._sums_overlaps = False
         errors = np.abs(counts - self._wanted(counts, shift))
         return _Pass(
             shift=shift,

@@ -376,7 +376,7 @@ class QuotaRoundSteps:
     lowered_radius_factor: float = 0.25
     # Damping that shortens a step: the first one, its factor, and the largest one.
     first_damping: float = 1e-5
-    damping_factor: float = 3.0
+    damping_factor: float = 10.0
     max_damping: float = 1e5
     # Steps in a row that do not halve the error, after which labels are softened, and
     # the mean of 1 - (sum of squared shares) of rows up to which labels are hard.
