@@ -70,17 +70,37 @@ def test_it_is_the_logistic_regression_of_scikit_learn(n_classes):
 
 @every_number_of_classes
 @pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_no_entry_of_the_gradient_is_above_the_tolerance(n_classes, tol):
+def test_gradients_of_classes_are_short_relative_to_the_rows(n_classes, tol):
     rows, codes, weights = labeled_rows(n_classes)
     found = np.vstack(fit(rows, codes, weights, tol=tol))
     step = 1e-5
+    slopes = []
     for index in np.ndindex(found.shape):
         losses = []
         for sign in (1, -1):
             moved = found.copy()
             moved[index] += sign * step
             losses.append(mean_loss(rows, codes, weights, moved[:-1], moved[-1]))
-        assert abs(losses[0] - losses[1]) / (2 * step) <= tol + 1e-8
+        slopes.append((losses[0] - losses[1]) / (2 * step))
+    # The intercept has one more number in every row, which is 1.
+    squared_lengths = (rows**2).sum(axis=1) + 1
+    mean_length = np.sqrt(np.average(squared_lengths, weights=weights))
+    length_for_a_class = np.linalg.norm(slopes) / np.sqrt(n_classes)
+    assert length_for_a_class <= tol * mean_length + 1e-8
+
+
+@every_number_of_classes
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+def test_rotated_rows_get_the_same_fit_wherever_it_stops(n_classes, tol):
+    few_columns, codes, weights = labeled_rows(n_classes)
+    # Four of forty columns tell the classes apart; rotated, all of them do.
+    rows = np.hstack([few_columns, np.zeros((N_ROWS, 36))])
+    rng = np.random.default_rng(0)
+    rotation = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    coef, intercept = fit(rows, codes, weights, tol=tol)
+    rotated_coef, rotated_intercept = fit(rows @ rotation, codes, weights, tol=tol)
+    assert_allclose(rotation @ rotated_coef, coef, rtol=1e-9, atol=1e-9)
+    assert_allclose(rotated_intercept, intercept, rtol=1e-9, atol=1e-9)
 
 
 def test_more_rounds_never_raise_the_loss():

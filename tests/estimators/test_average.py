@@ -130,28 +130,96 @@ def test_all_unlabeled_rows_are_read_as_often_as_it_says(monkeypatch):
     assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("n_features", [5, 64])
-@pytest.mark.parametrize("priors", [None, "given"])
-def test_members_are_fitted_on_the_device_of_the_rows(n_classes, n_features, priors):
+def fits_on_device_and_in_memory(rows, labels, **parameters):
+    """Fit rows whose unlabeled ones are on a device, and all of them in memory."""
     strict = pytest.importorskip("array_api_strict")
-    rows, labels, _ = clusters(
-        n_classes=n_classes, n_labels=4, n_features=n_features, separation=0.7
-    )
-    if priors is not None:
-        priors = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
     is_labeled = labels >= 0
     unlabeled = rows[~is_labeled]
     # This device counts as a fast one: see ``ArrayRows.held_at``.
     placed = strict.asarray(unlabeled, device=strict.Device("device1"))
     known = rows[is_labeled], labels[is_labeled]
-    fitted = AverageLDA(priors=priors).fit(*known, X_unlabeled=placed)
-    in_memory = AverageLDA(priors=priors).fit(*known, X_unlabeled=unlabeled)
+    on_device = AverageLDA(**parameters).fit(*known, X_unlabeled=placed)
+    return on_device, AverageLDA(**parameters).fit(*known, X_unlabeled=unlabeled)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [5, 64])
+@pytest.mark.parametrize("priors", [None, "given"])
+def test_members_are_fitted_on_the_device_of_the_rows(n_classes, n_features, priors):
+    rows, labels, _ = clusters(
+        n_classes=n_classes, n_labels=4, n_features=n_features, separation=0.7
+    )
+    if priors is not None:
+        priors = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
+    fitted, in_memory = fits_on_device_and_in_memory(rows, labels, priors=priors)
     assert_same_fit(fitted, in_memory, 1e-7)
     assert_allclose(
         fitted.held_out_probabilities_, in_memory.held_out_probabilities_, atol=1e-7
     )
     assert fitted.error_ == pytest.approx(in_memory.error_)
+
+
+# On a device they are fitted in all features, in memory in the space of the rows.
+@pytest.mark.parametrize("shrinkage", ["auto", None])
+@pytest.mark.parametrize("view", ["auto", None])
+@pytest.mark.filterwarnings("ignore:Rows span 131 of 300 dimensions")
+def test_more_features_than_rows_get_the_same_fit_on_a_device(shrinkage, view):
+    rows, labels, _ = clusters(
+        n_classes=3, n_labels=4, n_features=300, n_unlabeled=120, separation=0.3
+    )
+    # Columns in several units, far from zero.
+    rows = rows * np.where(np.arange(300) % 2, 3.0, 1.0) + 1.0
+    found, expected = fits_on_device_and_in_memory(
+        rows, labels, shrinkage=shrinkage, view=view
+    )
+    assert_same_fit(found, expected, 1e-7)
+    assert_allclose(
+        found.held_out_probabilities_, expected.held_out_probabilities_, atol=1e-7
+    )
+    new = np.random.default_rng(5).standard_normal((20, 300)) + 1.0
+    assert_allclose(found.predict_proba(new), expected.predict_proba(new), atol=1e-7)
+    assert_allclose(
+        found.log_likelihood(new, [0] * 20), expected.log_likelihood(new, [0] * 20)
+    )
+
+
+def test_their_work_is_bounded_alike_on_a_device(monkeypatch):
+    # In memory there are half as many coordinates as features.
+    rows, labels, _ = clusters(
+        n_classes=3, n_labels=4, n_features=300, n_unlabeled=138, separation=0.3
+    )
+    monkeypatch.setattr(averaging, "_MIN_SAMPLE_ROWS", 10)
+    monkeypatch.setattr(averaging, "_SAMPLE_WORK", 60 * 150 * 3)
+    monkeypatch.setattr(averaging, "_LOGISTIC_WORK", 12 * 12 * 150 * 3)
+    monkeypatch.setattr(averaging, "_LOGISTIC_TOL", 0.0)
+    found, expected = fits_on_device_and_in_memory(rows, labels)
+    assert_same_fit(found, expected, 1e-7)
+    assert_allclose(
+        found.held_out_probabilities_, expected.held_out_probabilities_, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_rotated_features_get_the_same_probabilities(n_classes):
+    n_features = 64
+    rows, labels, _ = clusters(
+        n_classes=n_classes, n_labels=4, n_features=n_features, separation=0.5
+    )
+    # Where one column separates the classes, its entry is most of the gradient.
+    rows[:, 0] *= 3.0
+    rng = np.random.default_rng(2)
+    rotation = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+    fitted = AverageLDA(view=None).fit(rows, labels)
+    rotated = AverageLDA(view=None).fit(rows @ rotation, labels)
+    # If single entries of a gradient ended logistic regression, some would differ by
+    # 1e-5 to 1e-2.
+    assert_allclose(
+        rotated.predict_proba(rows @ rotation), fitted.predict_proba(rows), atol=1e-8
+    )
+    assert_array_equal(rotated.predict(rows @ rotation), fitted.predict(rows))
+    assert_allclose(
+        rotated.held_out_probabilities_, fitted.held_out_probabilities_, atol=1e-8
+    )
 
 
 def test_without_unlabeled_rows_it_is_supervised_lda():

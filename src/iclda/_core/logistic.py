@@ -5,6 +5,10 @@ coefficients, by L-BFGS. A round takes two products with the rows. The direction
 combination of the last steps, of the changes of the gradient along them, and of the
 gradient. What its factors are follows from the products of all these with each other:
 one matrix product, and one small matrix that leaves the device.
+
+Steps depend on these products alone, and so does their end. Rows in rotated coordinates
+therefore get the same fit, also before it has converged: few rows of many features are
+fitted along other axes in memory than on a device.
 """
 
 from __future__ import annotations
@@ -39,8 +43,11 @@ def fit_logistic(
 ) -> tuple[Any, Any]:
     """Return coefficients (d, K) and intercepts (K,), at the place of the rows.
 
-    Rows (n, d) are at ``place``; ``codes`` and ``weights`` (n,) are in memory. Rounds
-    end once no entry of the gradient of the mean loss is above ``tol``.
+    Rows (n, d) are at ``place``; ``codes`` and ``weights`` (n,) are in memory. The mean
+    loss has a gradient by the coefficients of each class, a mean of rows times
+    residuals. Rounds end once the root mean square of the lengths of these gradients is
+    at most ``tol`` times that of the rows: this means the same for any number of
+    features and of classes.
     """
     xp = place.xp
     n_rows, n_features = rows.shape
@@ -64,23 +71,36 @@ def fit_logistic(
         residuals = shares_of_loss * (shares - one_hot)
         return float(loss), xp.matmul(residuals, with_ones) + penalized
 
+    squared_lengths = xp.sum(with_ones**2, axis=1)
+    mean_squared_length = float(xp.sum(shares_of_loss * squared_lengths))
+    max_norm = tol * np.sqrt(n_classes * mean_squared_length)
     start = place.put(np.zeros((n_classes, n_features + 1)))
-    coef = _minimize(loss_of, start, place, tol, max_rounds)
+    coef = _minimize(loss_of, start, place, max_norm, max_rounds)
     return xp.matrix_transpose(coef[:, :-1]), coef[:, -1]
 
 
-def _minimize(loss_of: Loss, coef: Any, place: Any, tol: float, max_rounds: int) -> Any:
-    """Return the coefficients that minimize a convex loss."""
+def _minimize(
+    loss_of: Loss, coef: Any, place: Any, max_norm: float, max_rounds: int
+) -> Any:
+    """Return coefficients near the minimum of a convex loss.
+
+    The norm of the gradient there is at most ``max_norm``, unless rounds run out.
+    """
     xp = place.xp
     loss, gradient = loss_of(coef)
     steps: list[Any] = []
     changes: list[Any] = []
     for _ in range(max_rounds):
-        largest = float(xp.max(xp.abs(gradient)))
-        if largest <= tol:
-            break
         # 1. Find a direction, and the slope of the loss along it.
-        direction, slope = _direction(steps, changes, gradient, place)
+        vectors = xp.stack([*steps, *changes, gradient])
+        flat = xp.reshape(vectors, (vectors.shape[0], -1))
+        products = place.fetch(xp.matmul(flat, flat.T))
+        if products[-1, -1] <= max_norm**2:
+            break
+        factors = -_inverse_hessian(products)
+        slope = float(factors @ products[-1])
+        flat_direction = xp.matmul(place.put(factors), flat)
+        direction = xp.reshape(flat_direction, gradient.shape)
 
         # 2. Halve the step until the loss falls.
         factor = 1.0
@@ -101,19 +121,6 @@ def _minimize(loss_of: Loss, coef: Any, place: Any, tol: float, max_rounds: int)
         loss = new_loss
         gradient = new_gradient
     return coef
-
-
-def _direction(
-    steps: list[Any], changes: list[Any], gradient: Any, place: Any
-) -> tuple[Any, float]:
-    """Return the direction of L-BFGS, and the slope of the loss along it."""
-    xp = place.xp
-    vectors = xp.stack([*steps, *changes, gradient])
-    flat = xp.reshape(vectors, (len(steps) + len(changes) + 1, -1))
-    products = place.fetch(xp.matmul(flat, flat.T))
-    factors = -_inverse_hessian(products)
-    direction = xp.matmul(place.put(factors), flat)
-    return xp.reshape(direction, gradient.shape), float(factors @ products[-1])
 
 
 def _inverse_hessian(products: Array) -> Array:

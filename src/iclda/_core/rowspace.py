@@ -215,11 +215,12 @@ class LogLikelihood:
         return self.value + added
 
 
-def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
+def row_space(rows: Array, frame: Frame, *, keeps_units: bool) -> RowSpace | None:
     """Return the space of some rows; None where numbers are too extreme to square.
 
-    Shrinkage is toward equal variances in the user's units. Without it, directions left
-    out are those orthogonal to the rows in units of their spread, as in ``whiten``.
+    Shrinkage is toward equal variances in the user's units, which ``keeps_units`` then
+    keeps. Otherwise, directions left out are those orthogonal to the rows in units of
+    their spread, as in ``whiten``.
     """
     largest = np.abs(rows).max(initial=0.0)
     largest_inverse_scale = 1 / frame.scale.min()
@@ -227,7 +228,7 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
         return None
     mean_squares = ((rows - frame.origin) ** 2).mean(axis=0)
     deviations = np.sqrt(mean_squares)
-    if is_shrunk:
+    if keeps_units:
         # One common unit keeps the directions, and the numbers near 1.
         unit = deviations.max(initial=0.0) or 1.0
         units = np.full(len(deviations), unit)

@@ -124,6 +124,7 @@ class AverageLDA(LinearGaussianClassifier):
 
     _needs = Needs(
         labeled_rows=True,
+        users_units=True,
         positive_priors=True,
         learned_proportions=False,
         supervised="SupervisedLDA of the same shrinkage and view",
@@ -159,8 +160,12 @@ class AverageLDA(LinearGaussianClassifier):
         }
         if average.held_out is not None and not is_free:
             attributes |= self._error_attributes(average.held_out, problem)
-        model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
-        return Fit(model, attributes, rule=average.rule)
+        model, variance_left_out = gaussians_of_rule(
+            problem, average.rule, problem.shrinkage
+        )
+        return Fit(
+            model, attributes, rule=average.rule, variance_left_out=variance_left_out
+        )
 
     def _error_attributes(self, held_out: HeldOut, problem: Problem) -> dict[str, Any]:
         """Return what the held-out labels say about the fit to all rows."""

@@ -64,13 +64,14 @@ _N_LAST_ROUNDS = 6
 
 # Logistic regression and cross-validation use at most this many labeled rows.
 _MAX_LABELED_ROWS = 10_000
-# The product of rows, features, classes and rounds of logistic regression may be this
+# The product of rows, dimensions, classes and rounds of logistic regression may be this
 # large, and the number of rounds is at least and at most the following.
 _LOGISTIC_WORK = 5e10
 _MIN_LOGISTIC_ROUNDS = 10
 _MAX_LOGISTIC_ROUNDS = 100
-# Its rounds end when no entry of the gradient is above this.
-_LOGISTIC_TOL = 1e-3
+# Its rounds end when the gradients of the classes are at most this long, relative to
+# the rows; both lengths are root mean squares.
+_LOGISTIC_TOL = 5e-5
 
 # Labels are spread on a graph in which every row is joined to this many neighbors.
 _N_NEIGHBORS = 9
@@ -95,7 +96,7 @@ _CAUTIOUS_TESTED_ROWS = 20.0
 # Largest number of folds of the labeled rows.
 _MAX_FOLDS = 4
 # Fits without held-out labels read a sample of the unlabeled rows. The product of its
-# rows, features and classes may be this large, and the number of rows is at least and
+# rows, dimensions and classes may be this large, and the number of rows is at least and
 # at most the following.
 _SAMPLE_WORK = 5e7
 _MIN_SAMPLE_ROWS = 1_000
@@ -242,6 +243,17 @@ def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
         if larger > shrinkage:
             path += (larger,) * _N_ROUNDS_AT_EACH_SHRINKAGE
     return path + (shrinkage,) * _N_LAST_ROUNDS
+
+
+def _n_dimensions(problem: Problem) -> int:
+    """Return how many dimensions the rows can span, in whatever coordinates they are.
+
+    Few rows of many features are fitted along as many axes as there are rows in memory,
+    and along all features on a device.
+    """
+    n_features = len(problem.frame.scale) + problem.n_left_out
+    n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
+    return int(min(n_features, n_rows))
 
 
 def _members(problem: Problem, with_shares: bool) -> list[str]:
@@ -401,7 +413,7 @@ def _logistic(
     unit = np.sqrt(variance)
     unit = np.where(unit > 0, unit, 1.0)
 
-    work_per_round = len(rows) * rows.shape[1] * problem.n_classes
+    work_per_round = len(rows) * _n_dimensions(problem) * problem.n_classes
     n_affordable = _LOGISTIC_WORK / max(1, work_per_round)
     n_rounds = int(np.clip(n_affordable, _MIN_LOGISTIC_ROUNDS, _MAX_LOGISTIC_ROUNDS))
     place = place_of_rows(problem.unlabeled)
@@ -545,7 +557,7 @@ def _score_held_out(
     The unlabeled rows of these fits are a sample, and the rows of the fold.
     """
     rows, codes, weights = labeled
-    n_affordable = _SAMPLE_WORK / (rows.shape[1] * problem.n_classes)
+    n_affordable = _SAMPLE_WORK / (_n_dimensions(problem) * problem.n_classes)
     n_sample = int(np.clip(n_affordable, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
     place = place_of_rows(problem.unlabeled)

@@ -643,7 +643,7 @@ def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
     """
     # The variance of directions in which no row varies, which have no coordinates.
     variance_left_out = problem.target_variance
-    if fit.rests_on_labeled_rows:
+    if fit.rests_on_labeled_rows or fit.variance_left_out is not None:
         variance_left_out = fit.variance_left_out
     model = space.model(fit.model, variance_left_out)
     # Log likelihoods of the coordinates lack the terms of these directions.

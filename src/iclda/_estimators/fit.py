@@ -29,8 +29,8 @@ class Fit:
     rule : rule or None
         The rule that labels the unlabeled rows.
     variance_left_out : float or None
-        Variance of directions in which no row varies, for a fit that rests on the
-        labeled rows; None if there are none. Other fits take that of the problem.
+        Variance of directions in which no row varies. If it is None, a fit that rests
+        on the labeled rows has no such directions; others take that of the problem.
     labeled_span : LabeledSpan or None
         How far the labeled rows determine a fit that rests on them alone. Without it a
         fit is judged as one of all rows.

@@ -83,6 +83,8 @@ class Needs:
         Whether it has to be fitted in all features, even if there are fewer rows. So it
         is where the form of the covariance depends on the axes: fewer rows than
         features are rotated otherwise.
+    users_units : bool
+        Whether it depends on the units of the features even without shrinkage.
     positive_priors : bool
         Whether a class with a prior of 0 leaves it without a likelihood.
     labeled_covariance : bool
@@ -102,6 +104,7 @@ class Needs:
     unlabeled_rows: bool = True
     labeled_rows: bool = False
     all_features: bool = False
+    users_units: bool = False
     positive_priors: bool = False
     labeled_covariance: bool = False
     raw_rows: bool = False
@@ -402,8 +405,8 @@ def prepare_opened(
         view = find_view(arguments.view, sources, is_network=is_network)
     if view is not None:
         sources = [source.viewed(view) for source in sources]
-    is_shrunk = bool(arguments.shrinkage)
-    space = _find_space(sources, labels, needs, is_shrunk=is_shrunk)
+    keeps_units = needs.users_units or bool(arguments.shrinkage)
+    space = _find_space(sources, labels, needs, keeps_units=keeps_units)
     if space is not None:
         sources = [_along(space, source) for source in sources]
     if not needs.unlabeled_rows:
@@ -574,7 +577,7 @@ def _available_memory() -> float:
 
 
 def _find_space(
-    sources: Sequence[RowSource], labels: Labels, needs: Needs, *, is_shrunk: bool
+    sources: Sequence[RowSource], labels: Labels, needs: Needs, *, keeps_units: bool
 ) -> RowSpace | None:
     """Return the space that few rows of many features span, or None."""
     if needs.all_features or not _can_reduce(sources, labels):
@@ -587,7 +590,7 @@ def _find_space(
     # The supervised fit, and any fit without unlabeled rows, are of labeled rows alone.
     if not needs.unlabeled_rows or len(labeled) == len(rows):
         rows = rows[labeled]
-    return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
+    return row_space(rows, frame_of(rows), keeps_units=keeps_units)
 
 
 def _can_reduce(sources: Sequence[RowSource], labels: Labels) -> bool:

@@ -157,7 +157,7 @@ def test_gaussian_classes_have_the_posteriors_of_the_rule(n_classes, n_features)
         rng.standard_normal(n_classes),
         is_soft=True,
     )
-    model = gaussians_of_rule(problem, rule, 0.3)
+    model, _ = gaussians_of_rule(problem, rule, 0.3)
     posteriors = softmax(scores_of(problem, rule, sample), axis=1)
     assert_allclose(
         softmax(model.log_joint(sample.rows), axis=1), posteriors, rtol=1e-8

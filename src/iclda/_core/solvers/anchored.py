@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from .. import Array
-from ..frame import mean_variances
+from ..frame import mean_variance_in_frame, mean_variances
 from ..gaussian import Gaussians
 from ..labelsums import LinearRule, StackedRules
 from ..moments import Moments
@@ -372,8 +372,11 @@ def of_unit_spread(rules: StackedRules, moments: Moments, place: Any) -> Stacked
 
 def gaussians_of_rule(
     problem: Problem, rule: LinearRule, shrinkage: float
-) -> Gaussians:
+) -> tuple[Gaussians, float]:
     """Return Gaussian classes with the posteriors of a soft rule.
+
+    Also return the variance within classes, in the user's units, of directions in which
+    no row varies: shrinkage alone determines it.
 
     Their covariance is that within the classes which the rule makes of all rows,
     shrunk. The means follow from it and from the scores, up to one vector: moving all
@@ -391,14 +394,18 @@ def gaussians_of_rule(
     shares = counts / counts.sum()
     between = np.sqrt(shares)[:, None] * (means - moments.mean)
     within = moments.covariance - between.T @ between
+    used_shrinkage = max(shrinkage, _MIN_SHRINKAGE)
     covariance = _shrink(
         within,
-        max(shrinkage, _MIN_SHRINKAGE),
+        used_shrinkage,
         problem.frame.scale,
         problem.n_left_out,
         np.eye(len(within)),
         np,
     )
+    # The target is one variance of all features, in the user's units.
+    target = mean_variance_in_frame(within, problem.frame, problem.n_left_out)
+    variance_left_out = used_shrinkage * float((target * problem.frame.scale**2)[0])
 
     # 2. Move the means so that the priors are the wanted ones.
     log_priors = problem.log_priors
@@ -417,7 +424,7 @@ def gaussians_of_rule(
     scatter = covariance * counts.sum()
     summary = LabeledSummary(counts, moved_means, scatter, labeled.n_rows)
     model, _ = fit_labeled(problem.frame, summary, implied)
-    return replace(model, means_of_rows=means)
+    return replace(model, means_of_rows=means), variance_left_out
 
 
 def _with_priors(

@@ -12,6 +12,11 @@ again only after a step that gained little. Where a class is far from its quota,
 Newton's step is far too long. The odds of all classes are then scaled by the ratios of
 quotas and weights, which never raises the dual.
 
+Where labels are hard, the dual is nearly piecewise linear: H is that of the few rows at
+boundaries, and other rows take their place as soon as shifts move. A step may therefore
+not move shifts, relative to each other, further than a radius. It grows after steps by
+which the dual falls as H says, and shrinks after others.
+
 Quotas that are intervals are sharp here: a class has the shift 0 and any weight in its
 interval, a positive shift and the smallest weight, or a negative shift and the largest
 one.
@@ -44,6 +49,8 @@ class _Pass(NamedTuple):
     dual : the dual
     errors : (K,) how far the weights are from the quotas; a class that gets the rest
         has the errors of all others
+    hessian : (K, K) the second derivative of the sum of log-sum-exp by the shifts, over
+        N; that of an earlier pass where this one did not sum the overlaps
     """
 
     shift: Array
@@ -51,6 +58,7 @@ class _Pass(NamedTuple):
     counts: Array
     dual: float
     errors: Array
+    hessian: Array
 
     @property
     def error(self) -> float:
@@ -74,8 +82,8 @@ class QuotaRounds(StreamedSet):
 
     quotas: Quotas
     sample: QuotaSet
-    # The second derivative (K, K) of the sum of log-sum-exp by the shifts, over N, in
-    # the last pass that summed it, and whether the next pass does.
+    # The second derivative in the last pass that summed it, and whether the next pass
+    # does.
     _hessian: Array = field(init=False)
     _sums_overlaps: bool = field(default=True, init=False)
     # The number of the last pass that the present labeling may take.
@@ -161,14 +169,15 @@ class QuotaRounds(StreamedSet):
         """
         chosen = settings.QUOTA_ROUNDS
         weight = self.quotas.weight
-        damping = 0.0
+        radius = chosen.first_radius
         n_slow = 0
         while self._has_passes and n_slow < max_slow_steps:
             if best.error <= max_error * weight:
                 break
             # 1. Move the shifts.
-            if self._is_near(best):
-                shift = self._newton_shift(best, damping)
+            is_near = self._is_near(best)
+            if is_near:
+                shift = self._newton_shift_within(best, radius)
             else:
                 shift = self._scaled_shift(best)
             trial = self._moved(scores, best, shift)
@@ -176,16 +185,32 @@ class QuotaRounds(StreamedSet):
             is_slow = self._are_hard and trial.error > best.error / 2
             n_slow = n_slow + 1 if is_slow else 0
 
-            # 2. Damp the next steps after one that is no improvement.
+            # 2. See how far the second derivative describes the dual.
+            if is_near:
+                ratio = self._fall_over_expected(best, trial)
+                if ratio > chosen.good_ratio:
+                    radius *= chosen.raised_radius_factor
+                elif ratio < chosen.bad_ratio:
+                    length = float(np.ptp(trial.shift - best.shift))
+                    radius = chosen.lowered_radius_factor * length
+
+            # 3. Take the step if it is an improvement.
             if trial.improves_on(best):
                 best = trial
-                damping *= chosen.lowered_damping_factor
-                continue
-            if best.error <= chosen.max_rounding * weight:
+            elif best.error <= chosen.max_rounding * weight:
                 break
-            damping *= chosen.raised_damping_factor
-            damping = max(damping, chosen.first_damping)
         return best
+
+    def _fall_over_expected(self, before: _Pass, after: _Pass) -> float:
+        """Return the fall of the dual over that of its second order expansion."""
+        step = after.shift - before.shift
+        slope = float(before.counts @ step)
+        curvature = float(step @ before.hessian @ step)
+        # The cost of the quotas, which is piecewise linear, is exact.
+        cost_before = self.quotas.hard_cost(before.shift)
+        change_of_cost = self.quotas.hard_cost(after.shift) - cost_before
+        expected = -(slope + curvature / 2 + change_of_cost)
+        return (before.dual - after.dual) / max(expected, SMALLEST_DIVISOR)
 
     def _harden(self, scores: Array, reached: _Pass, max_error: float) -> _Pass:
         """Fill the quotas of softened labels, which harden step by step.
@@ -241,6 +266,7 @@ class QuotaRounds(StreamedSet):
             counts=counts,
             dual=sums.log_sum / weight + quotas.hard_cost(shift),
             errors=errors,
+            hessian=self._hessian,
         )
 
     def _wanted(self, counts: Array, shift: Array) -> Array:
@@ -279,6 +305,20 @@ class QuotaRounds(StreamedSet):
         nearest_to_zero = np.clip(0.0, for_low, for_high)
         return np.where(quotas.is_shifted, nearest_to_zero, 0.0)
 
+    def _newton_shift_within(self, reached: _Pass, radius: float) -> Array:
+        """Return the shifts of Newton's step, damped until it is short enough.
+
+        The second derivative changes along with the odds of the classes: it holds up to
+        a change of the shifts, relative to each other, of about ``radius``.
+        """
+        chosen = settings.QUOTA_ROUNDS
+        shift = self._newton_shift(reached, 0.0)
+        damping = chosen.first_damping
+        while np.ptp(shift - reached.shift) > radius and damping < chosen.max_damping:
+            shift = self._newton_shift(reached, damping)
+            damping *= chosen.damping_factor
+        return shift
+
     def _newton_shift(self, reached: _Pass, damping: float) -> Array:
         """Return the shifts that fill the quotas to second order.
 
@@ -295,7 +335,7 @@ class QuotaRounds(StreamedSet):
         if self._last_gets_rest:
             # A shift of all classes by the same number changes nothing.
             added -= np.outer(reached.counts, reached.counts) / quotas.weight
-        hessian = self._hessian + damping * added
+        hessian = reached.hessian + damping * added
         has_interval = quotas.width > 0
         shift = reached.shift
         counts = reached.counts

@@ -366,11 +366,18 @@ class QuotaRoundSteps:
     # After a step that leaves more than this share of the error the overlaps of the
     # classes are summed again.
     max_error_factor: float = 0.1
-    # Damping of steps after the first one that is no improvement, and its factors after
-    # further ones and after improvements.
-    first_damping: float = 0.01
-    raised_damping_factor: float = 10
-    lowered_damping_factor: float = 0.1
+    # Largest difference of the changes of two shifts in the first step of Newton's
+    # method; and its factors where the dual falls by a good share of what was expected,
+    # and, over the length of the step, by a bad one.
+    first_radius: float = 8.0
+    good_ratio: float = 0.5
+    bad_ratio: float = 0.1
+    raised_radius_factor: float = 2.5
+    lowered_radius_factor: float = 0.25
+    # Damping that shortens a step: the first one, its factor, and the largest one.
+    first_damping: float = 1e-5
+    damping_factor: float = 10.0
+    max_damping: float = 1e5
     # Steps in a row that do not halve the error, after which labels are softened, and
     # the mean of 1 - (sum of squared shares) of rows up to which labels are hard.
     max_slow_steps: int = 4
