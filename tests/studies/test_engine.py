@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from cloudpickle import register_pickle_by_value
 
-from iclda.studies.engine import Workers, run_tasks
+from iclda.studies.engine import CellWorkers, run_tasks
 from iclda.studies.paper.run import run_cell
 from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import FitResult, cells_of
@@ -38,7 +38,7 @@ def workers(request):
     if not request.param:
         yield None
         return
-    with closing(Workers(1)) as workers:
+    with closing(CellWorkers(1)) as workers:
         yield workers
 
 
@@ -62,7 +62,7 @@ def test_workers_share_small_cells_with_this_process_and_serve_again():
         assert len(rows) == len(cells)
         return {row.values["process"] for row in rows}
 
-    with closing(Workers(2)) as workers:
+    with closing(CellWorkers(2)) as workers:
         assert processes(cells[:1]) == {os.getpid()}
         # The first cells are sent before this process takes one.
         first = processes(cells)

@@ -7,7 +7,7 @@ that fits the methods of one cell:
 - ``run_missing`` computes the cells that the store lacks. An interrupted study thus
   continues where it stopped.
 - ``run_tasks`` distributes cells over processes, and survives the death of a worker.
-  Small cells are shared with ``Workers``, of which this process is one more.
+  Small cells are shared with ``CellWorkers``, of which this process is one more.
 - ``record_fits`` times the fits of a cell and turns an exception into a failed row.
 - ``rng_of`` returns a random generator that depends only on a seed and on names, such
   as those of a cell.
@@ -120,7 +120,7 @@ def run_missing(
     sets: Sets,
     run: RunCell,
     jobs: int,
-    workers: Workers | None = None,
+    workers: CellWorkers | None = None,
     account: str | None = None,
 ) -> None:
     """Compute the cells that the store lacks, and add their rows as soon as they exist.
@@ -153,7 +153,7 @@ def run_tasks(
     sets: Sets,
     run: RunCell,
     jobs: int,
-    workers: Workers | None = None,
+    workers: CellWorkers | None = None,
 ) -> Generator[list[FitResult], None, None]:
     """Yield the rows of each cell, in the order in which cells finish.
 
@@ -187,7 +187,7 @@ def run_tasks(
             ]
 
 
-class Workers:
+class CellWorkers:
     """Processes beside this one, for many small cells. They start with the first."""
 
     def __init__(self, n_workers: int) -> None:
@@ -198,7 +198,8 @@ class Workers:
     def executor(self) -> Any:
         """What runs functions in the workers.
 
-        It is none of joblib's, because these take all cells and leave this process out.
+        joblib runs a single job in this process: beside it, it would start two workers
+        at least, one too many for two cores.
         """
         from joblib.externals.loky import ProcessPoolExecutor
 
@@ -216,7 +217,7 @@ class Workers:
 
 
 def _share(
-    remaining: dict[Cell, Sequence[str]], sets: Sets, run: RunCell, workers: Workers
+    remaining: dict[Cell, Sequence[str]], sets: Sets, run: RunCell, workers: CellWorkers
 ) -> Generator[list[FitResult], None, bool]:
     """Run cells here and in workers; return whether a worker died.
 

@@ -16,7 +16,7 @@ from time import monotonic
 from ..._cost import has_starts
 from ..._messages import and_list
 from ..._progress import Advance
-from ..engine import Workers, run_missing
+from ..engine import CellWorkers, run_missing
 from ..measures import COMPARISON
 from ..store import STORE, Cell, FitResult, Store, cells_of
 from .cells import CellData, fit_cell
@@ -70,7 +70,7 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
         if plan.jobs > 1 and plan.table.features.size <= _MAX_VALUES_OF_SMALL_TABLE:
             # A repeat has as many cells as folds.
             n_workers = min(plan.jobs, settings.folds) - 1
-            workers = stack.enter_context(closing(Workers(n_workers)))
+            workers = stack.enter_context(closing(CellWorkers(n_workers)))
         run = ComparisonRun(plan, settings, store, monotonic(), workers)
         run.take_up()
         yield run
@@ -109,7 +109,7 @@ class ComparisonRun:
     settings: ComparisonSettings
     store: Store
     start: float
-    workers: Workers | None = None
+    workers: CellWorkers | None = None
     latest: float = 0.0
 
     def take_up(self) -> None:
