@@ -3,6 +3,7 @@
 Handlers of signals are set before anything else is imported.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -30,9 +31,15 @@ def main() -> None:
     handled_signals = (signal.SIGINT, signal.SIGTERM)
     for number in handled_signals:
         signal.signal(number, _stop)
+    from ._system import begin_imports
+
+    begin_imports()
     try:
         make_app()()
     finally:
+        # Nothing here is worth a last look for garbage, which takes a tenth of a second
+        # or more.
+        gc.freeze()
         # The timer of a signal that came during an import must not fire any more.
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -108,11 +115,13 @@ def make_app() -> Any:
         playground.playground,
         labeling.label,
     )
+    # They call ``keep_imports`` after the imports of most of what they need.
+    importing = (compare.compare, models.fit)
     for command in commands:
         # Studies store every fit at once; other commands write at their end.
         is_resumable = command.__module__ in (compare.__name__, studies.__name__)
         ending = messages.RESUMABLE if is_resumable else messages.NOT_WRITTEN
-        explained = messages.explained(command, ending)
+        explained = messages.explained(command, ending, imports=command in importing)
         app.command(cls=options.CommandOfSingleOptions)(explained)
     return app
 

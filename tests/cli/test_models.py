@@ -1,6 +1,7 @@
 """fit, predict and show, as a user calls them."""
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -569,6 +570,10 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     assert re.search(r"^ +k7  iris   lily       +\d", said, re.MULTILINE)
 
 
+# Packages that a fit would import in vain, and what reads comparisons.
+UNUSED = {"torch", "dask", "matplotlib", "jinja2", "iclda.studies.compare.api"}
+
+
 def test_a_command_does_not_import_packages_that_take_longer_than_a_fit(tmp_path):
     data = write(tmp_path)
     model = tmp_path / "m.skops"
@@ -579,7 +584,7 @@ def test_a_command_does_not_import_packages_that_take_longer_than_a_fit(tmp_path
         f"commands = {[[*fit, '--out', str(model)], ['show', str(model)]]}\n"
         "for command in commands:\n"
         "    make_app()(command, standalone_mode=False)\n"
-        "print(sorted({'torch', 'dask'} & set(sys.modules)))\n"
+        f"print(sorted({UNUSED} & set(sys.modules)))\n"
         # What was refused during an import can be imported later.
         "from iclda._system import without_packages\n"
         "with without_packages('wave'):\n"
@@ -594,3 +599,38 @@ def test_a_command_does_not_import_packages_that_take_longer_than_a_fit(tmp_path
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-3:] == ["[]", "wave", "wave"]
+
+
+SAYS_WHAT_IS_COLLECTED = """
+import gc
+import sys
+import iclda.__main__
+import iclda.tabular.fit
+
+fit_table = iclda.tabular.fit.fit_table
+def say(*args, **options):
+    print(gc.isenabled(), gc.get_freeze_count() > 10_000)
+    return fit_table(*args, **options)
+iclda.tabular.fit.fit_table = say
+iclda.__main__.main()
+"""
+
+
+def test_imports_are_not_searched_for_garbage_and_what_a_fit_makes_is(tmp_path):
+    fit = ["fit", str(write(tmp_path)), "--target", "species", "--method", "em"]
+    fit += ["--out", str(tmp_path / "m.skops"), "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", SAYS_WHAT_IS_COLLECTED, *fit],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_a_command_in_a_process_of_the_user_leaves_the_collector_alone(tmp_path):
+    fit = ["fit", write(tmp_path), "--target", "species", "--method", "em"]
+    n_frozen = gc.get_freeze_count()
+    assert call(*fit, "--out", tmp_path / "m.skops", "--quiet")[0] == 0
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == n_frozen

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from .._messages import Hint, Text, message_of, printable, wrap
-from .._system import file_numbers, written_files
+from .._system import file_numbers, keep_imports, written_files
 
 # Exit codes of errors that a user can correct, and of an interruption by Ctrl-C.
 USAGE_ERROR = 2
@@ -107,17 +107,20 @@ def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
 
 
 def explained(
-    command: Callable[..., None], after_interruption: str
+    command: Callable[..., None], after_interruption: str, *, imports: bool = False
 ) -> Callable[..., None]:
     """Return a command whose correctable errors are one line and exit code 2.
 
     An interruption ends with exit code 130, and with what it means for the files.
+    ``imports`` tells whether the command calls ``keep_imports`` itself.
     """
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         # Tests run several commands in one process: forget the files of earlier ones.
         file_numbers.clear()
+        if not imports:
+            keep_imports()
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:

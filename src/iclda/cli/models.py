@@ -15,7 +15,12 @@ import typer
 from typer import Argument, Option
 
 from .._progress import show_cells
-from .._system import atomic_write, check_writable, without_packages
+from .._system import (
+    atomic_write,
+    check_writable,
+    keep_imports,
+    without_packages,
+)
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import messages, options
 from .messages import print_lines as _print
@@ -162,6 +167,7 @@ def fit(
     from ..tabular.table import read_file
 
     _import_skops()
+    keep_imports()
     # Everything that was typed is checked before anything is read.
     named_method = None
     if method != _AUTO:

@@ -7,6 +7,7 @@ that fits the methods of one cell:
 - ``run_missing`` computes the cells that the store lacks. An interrupted study thus
   continues where it stopped.
 - ``run_tasks`` distributes cells over processes, and survives the death of a worker.
+  Small cells are shared with ``CellWorkers``, of which this process is one more.
 - ``record_fits`` times the fits of a cell and turns an exception into a failed row.
 - ``rng_of`` returns a random generator that depends only on a seed and on names, such
   as those of a cell.
@@ -19,8 +20,12 @@ import platform
 import signal
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exception
 from typing import Any
@@ -29,7 +34,7 @@ from zlib import crc32
 import numpy as np
 
 from .._progress import Advance
-from .._system import one_blas_thread, versions_text
+from .._system import begin_imports, keep_imports, one_blas_thread, versions_text
 from .store import Cell, FitResult, Store
 
 # A worker checks this often whether its parent process still exists.
@@ -115,6 +120,7 @@ def run_missing(
     sets: Sets,
     run: RunCell,
     jobs: int,
+    workers: CellWorkers | None = None,
     account: str | None = None,
 ) -> None:
     """Compute the cells that the store lacks, and add their rows as soon as they exist.
@@ -128,7 +134,8 @@ def run_missing(
     advance(title, n_done, len(cells), n_failed)
     start = time.monotonic()
     try:
-        with closing(run_tasks(missing, sets, run, jobs)) as results:
+        tasks = run_tasks(missing, sets, run, jobs, workers)
+        with closing(tasks) as results:
             for rows in results:
                 store.add(rows)
                 n_done += 1
@@ -142,20 +149,29 @@ def run_missing(
 
 
 def run_tasks(
-    tasks: Sequence[Task], sets: Sets, run: RunCell, jobs: int
+    tasks: Sequence[Task],
+    sets: Sets,
+    run: RunCell,
+    jobs: int,
+    workers: CellWorkers | None = None,
 ) -> Generator[list[FitResult], None, None]:
     """Yield the rows of each cell, in the order in which cells finish.
 
     If a worker dies, the cells that are not done yet are run again one by one. The fits
-    of a cell whose worker dies again are recorded as failed.
+    of a cell whose worker dies again are recorded as failed. With ``workers`` this
+    process is one of the jobs: no cell may take long or much memory.
     """
-    # A single job needs no further process.
-    if jobs == 1:
+    # A single job or small cell needs no further process.
+    if jobs == 1 or (workers is not None and len(tasks) == 1):
         for task in tasks:
             yield _run_task(task, sets, run)
         return
 
     remaining = dict(tasks)
+    if workers is not None:
+        has_worker_died = yield from _share(remaining, sets, run, workers)
+        if not has_worker_died:
+            return
     has_worker_died = yield from _run_together(remaining, sets, run, jobs)
     if not has_worker_died:
         return
@@ -171,6 +187,112 @@ def run_tasks(
             ]
 
 
+class CellWorkers:
+    """Processes beside this one, for many small cells. They start with the first."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+        self._executor: Any = None
+
+    @property
+    def executor(self) -> Any:
+        """What runs functions in the workers.
+
+        joblib runs a single job in this process: beside it, it would start two workers
+        at least, one too many for two cores.
+        """
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(
+                self.n_workers, initializer=_start_worker, initargs=(os.getpid(),)
+            )
+        return self._executor
+
+    def close(self) -> None:
+        """End the workers, whatever they do."""
+        if self._executor is not None:
+            self._executor.shutdown(kill_workers=True)
+            self._executor = None
+
+
+def _share(
+    remaining: dict[Cell, Sequence[str]], sets: Sets, run: RunCell, workers: CellWorkers
+) -> Generator[list[FitResult], None, bool]:
+    """Run cells here and in workers; return whether a worker died.
+
+    A worker takes a second or more to start, in which it imports what this process has.
+    This process computes the first cells meanwhile. Cells that are done are removed
+    from ``remaining``.
+    """
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    with _ctrl_c_blocked():
+        shared = _SharedTasks(deque(remaining.items()), sets, run, workers.executor)
+        # The workers start here and inherit the blocked signal.
+        for _ in range(workers.n_workers):
+            shared.send_next()
+    try:
+        while remaining:
+            rows = shared.next_rows()
+            del remaining[rows[0].cell]
+            yield rows
+    except TerminatedWorkerError:
+        return True
+    finally:
+        shared.waiting.clear()
+        if remaining:
+            # An interrupted study computes them when it goes on.
+            workers.close()
+    return False
+
+
+@dataclass
+class _SharedTasks:
+    """Tasks that this process and workers take, one at a time.
+
+    ``finished`` has the results of workers, and their errors.
+    """
+
+    waiting: deque[Task]
+    sets: Sets
+    run: RunCell
+    executor: Any
+    finished: SimpleQueue[Future[list[FitResult]]] = field(default_factory=SimpleQueue)
+
+    def send_next(self) -> None:
+        """Send a task to a worker, if any is left."""
+        try:
+            task = self.waiting.popleft()
+        except IndexError:
+            return
+        needed = _needed_sets(task, self.sets)
+        try:
+            future = self.executor.submit(_run_in_worker, task, needed, self.run)
+        except RuntimeError as error:
+            # All workers are gone.
+            future = Future()
+            future.set_exception(error)
+        future.add_done_callback(self._receive)
+
+    def _receive(self, future: Future[list[FitResult]]) -> None:
+        """Send a worker the next task; a thread calls it, while this one computes."""
+        self.finished.put(future)
+        if future.exception() is None:
+            self.send_next()
+
+    def next_rows(self) -> list[FitResult]:
+        """Return the rows that a worker has finished, or else those of a task."""
+        task = None
+        if self.finished.empty():
+            # A worker may take the last one at the same time.
+            with suppress(IndexError):
+                task = self.waiting.popleft()
+        if task is None:
+            return self.finished.get().result()
+        return _run_task(task, self.sets, self.run)
+
+
 def _run_together(
     remaining: dict[Cell, Sequence[str]], sets: Sets, run: RunCell, jobs: int
 ) -> Generator[list[FitResult], None, bool]:
@@ -181,16 +303,15 @@ def _run_together(
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    calls = []
-    for cell, methods in remaining.items():
-        # Send only the data set of the cell. Drawn problems have none.
-        needed = {name: sets[name] for name in [cell.dataset] if name in sets}
-        calls.append(delayed(_run_task)((cell, methods), needed, run))
+    calls = [
+        delayed(_run_in_worker)(task, _needed_sets(task, sets), run)
+        for task in remaining.items()
+    ]
     # joblib sends several cells at a time to a worker if they take little time.
     parallel: Any = Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
-        initializer=_end_with_parent,
+        initializer=_start_worker,
         initargs=(os.getpid(),),
     )
     try:
@@ -223,6 +344,18 @@ def _results_of(parallel: Any, calls: list[Any]) -> Iterator[Any]:
                 finished.close()
 
 
+def _needed_sets(task: Task, sets: Sets) -> Sets:
+    """Return the data set of a cell alone, to send it. Drawn problems have none."""
+    cell, _ = task
+    return {name: sets[name] for name in [cell.dataset] if name in sets}
+
+
+def _run_in_worker(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
+    # What the worker needs was imported to read the arguments.
+    keep_imports()
+    return _run_task(task, sets, run)
+
+
 def _run_task(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
     cell, methods = task
     # On many BLAS threads small fits took 80 times longer.
@@ -252,6 +385,11 @@ def _ctrl_c_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _start_worker(parent: int) -> None:
+    begin_imports()
+    _end_with_parent(parent)
 
 
 def _end_with_parent(parent: int) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 
 from ..._cost import has_starts
 from ..._messages import and_list
 from ..._progress import Advance
-from ..engine import run_missing
+from ..engine import CellWorkers, run_missing
 from ..measures import COMPARISON
 from ..store import STORE, Cell, FitResult, Store, cells_of
 from .cells import CellData, fit_cell
@@ -41,6 +41,8 @@ _FOREIGN_FILES = (
 # Unless the user asked for a number of repeats, there are at least this many, and
 # further ones while the choice is not settled.
 _MIN_REPEATS = 3
+# A table of at most this many values is small: the process of the command fits, too.
+_MAX_VALUES_OF_SMALL_TABLE = 100_000
 # Settings that say how far a comparison is.
 _PROGRESS = ("repeats", "is_settled", "stopped")
 # The setting of the store that holds the settings of all comparisons, by key.
@@ -61,9 +63,15 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
         raise bad_parameter(
             _FOREIGN_FILES, "out", out, files=and_list(foreign), store=STORE
         )
-    with closing(Store(out / STORE, kind=COMPARISON)) as store:
+    with ExitStack() as stack:
+        store = stack.enter_context(closing(Store(out / STORE, kind=COMPARISON)))
         store.note(**store.merge_settings(kind=COMPARISON))
-        run = ComparisonRun(plan, settings, store, start=monotonic())
+        workers = None
+        if plan.jobs > 1 and plan.table.features.size <= _MAX_VALUES_OF_SMALL_TABLE:
+            # A repeat has as many cells as folds.
+            n_workers = min(plan.jobs, settings.folds) - 1
+            workers = stack.enter_context(closing(CellWorkers(n_workers)))
+        run = ComparisonRun(plan, settings, store, monotonic(), workers)
         run.take_up()
         yield run
 
@@ -93,13 +101,15 @@ class ComparisonRun:
 
     ``begin`` computes most of the first repeat, ``compare`` all repeats, and
     ``add_curves`` the learning curves. Each part computes what is missing. A time limit
-    counts from ``start``; ``latest`` is the time of the latest repeat, in seconds.
+    counts from ``start``; ``latest`` is the time of the latest repeat, in seconds. The
+    ``workers`` of a small table share its cells with this process.
     """
 
     plan: ComparisonPlan
     settings: ComparisonSettings
     store: Store
     start: float
+    workers: CellWorkers | None = None
     latest: float = 0.0
 
     def take_up(self) -> None:
@@ -275,6 +285,7 @@ class ComparisonRun:
             sets={key: data},
             run=fit_cell,
             jobs=plan.jobs,
+            workers=self.workers,
             account=_account(experiment, key),
         )
 

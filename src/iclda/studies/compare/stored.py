@@ -1,9 +1,13 @@
-"""What a comparison that lies beside a table says to a fit of the same table."""
+"""What a comparison that lies beside a table says to a fit of the same table.
+
+Most tables have none: what reads comparisons is imported when one is found.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..._messages import plural
 from ..._system import versions
@@ -12,10 +16,10 @@ from ...tabular.read_options import ReadOptions
 from ...tabular.table import Table
 from ..measures import BRIER, COMPARISON
 from ..store import STORE, Store, StoreError, stored_kind
-from .api import Findings, read_findings
-from .run import stored_comparisons
-from .settings import ComparisonSettings
-from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
+
+if TYPE_CHECKING:
+    from .api import Findings
+    from .settings import ComparisonSettings
 
 # A comparison needs this many labels of every class.
 _MIN_LABELS_OF_A_CLASS = 2
@@ -47,6 +51,9 @@ def advice_of(folder: Path, table: Table, reading: ReadOptions) -> Advice:
             and min(table.class_counts.values()) >= _MIN_LABELS_OF_A_CLASS
         )
         return Advice(_WOULD_TELL if is_comparable else "")
+    from .api import read_findings
+    from .run import stored_comparisons
+
     try:
         if stored_kind(folder) != COMPARISON:
             return _not_used(folder, "is another study")
@@ -111,6 +118,8 @@ def _is_read_alike(
 
 
 def _recommended(folder: Path, findings: Findings) -> Advice:
+    from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
+
     advice = findings.advice
     assert advice is not None
     standing = f"none of {plural(advice.n_methods, 'method')} clearly better"
