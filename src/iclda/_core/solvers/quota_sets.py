@@ -16,7 +16,7 @@ from .. import AnyArray, Array
 from . import settings
 from .attainable import Labeling, Shift, SoftLabels, shifted
 from .held import HeldSet, hold_in_memory
-from .quotas import Quotas, balance, hard_shift
+from .quotas import Quotas, balance, bounding_shift, hard_shift
 from .streamed import StreamedSet
 
 # Relative cutoff for the singular values of the derivative of class weights by shifts.
@@ -53,15 +53,15 @@ class QuotaLabeling(Labeling):
         return self.rows.quotas.is_shifted
 
     @cached_property
-    def _offsets(self) -> tuple[Array, Array]:
-        """Return E, (m, K, 1 + rank), and the inverse in J, (m, m)."""
-        classes = np.flatnonzero(self._is_shifted)
-        units = np.zeros((len(classes), *self.point.shape))
-        units[np.arange(len(classes)), classes, 0] = 1
-        # A shift is a change of the scores in their first column.
-        fixed_product = super().product
-        across = np.array([fixed_product(unit) for unit in units])
-        return across, self._inverse(across[:, classes, 0])
+    def _inverse_of_shares(self) -> Array:
+        """Return the inverse in J, (m, m)."""
+        _, weights, shares = self.near
+        if len(shares) == 1:
+            shares = np.vstack([1 - shares, shares])
+        shares = shares[self._is_shifted]
+        weighted_shares = shares * weights
+        counts = weighted_shares.sum(axis=1)
+        return self._inverse(np.diag(counts) - weighted_shares @ shares.T)
 
     def _inverse(self, inner: Array) -> Array:
         """Invert E_kk + curvatures, which is singular where labels are hard."""
@@ -71,11 +71,21 @@ class QuotaLabeling(Labeling):
         return np.asarray(inverse)
 
     def product(self, direction: Array) -> Array:
-        moved = super().product(direction)
-        across, inverse = self._offsets
-        # The shifts move back by what restores the weights of the classes.
-        back = inverse @ moved[self._is_shifted, 0]
-        return np.asarray(moved - np.tensordot(back, across, axes=1))
+        z, weights, shares = self.near
+        if len(shares) == 1:
+            shares = np.vstack([1 - shares, shares])
+        # The change of the scores of every row becomes that of its shares.
+        change = direction @ z.T
+        change -= np.einsum("kn,kn->n", shares, change)
+        change *= shares
+        # The shifts move back by what restores the weights of the classes: no second
+        # product with the rows is needed.
+        back = np.zeros(len(direction))
+        moved_weights = change[self._is_shifted] @ weights
+        back[self._is_shifted] = self._inverse_of_shares @ moved_weights
+        change -= shares * (back[:, None] - back @ shares)
+        change *= weights
+        return np.asarray(change @ z)
 
     def matrix(self) -> Array:
         fixed = super().matrix()
@@ -168,6 +178,28 @@ class QuotaSet(HeldSet):
         return float(self.weights @ largest + self.quotas.hard_cost(shift))
 
 
+@dataclass(eq=False)
+class QuotaPart(QuotaSet):
+    """The attainable set, with quotas, of some of the rows: the others are streamed.
+
+    A close upper bound is enough as its support.
+    """
+
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
+        if labels is None:
+            return super().support(direction)
+        scores = self.scores_of_rows(direction)
+        shift = self.bounding_shift(direction, labels)
+        largest = (scores.T + shift).max(axis=1)
+        return float(self.weights @ largest + self.quotas.hard_cost(shift))
+
+    def bounding_shift(self, direction: Array, labels: SoftLabels) -> Array:
+        """Return the shift that bounds a linear function which labels nearly attain."""
+        scores = self.scores_of_rows(direction)
+        attained = float(np.vdot(direction, labels.point - self.labeled_point))
+        return bounding_shift(scores, self.weights, self.quotas, attained)
+
+
 class QuotaStreamedSet(StreamedSet):
     """The attainable set of all unlabeled rows with quotas: each method some passes.
 
@@ -179,11 +211,14 @@ class QuotaStreamedSet(StreamedSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         returned = int(settings.QUOTA_PASSES.returned_share * self._max_returned)
-        self._min_returned = max(self._min_returned, returned)
+        # Only one of every two rows would come back if slightly more than the largest
+        # number were near.
+        most = self._max_returned // 2
+        self._min_returned = min(max(self._min_returned, returned), most)
 
     @property
-    def _sample(self) -> QuotaSet:
-        assert isinstance(self.held, QuotaSet)
+    def _sample(self) -> QuotaPart:
+        assert isinstance(self.held, QuotaPart)
         return self.held
 
     def label(
@@ -218,11 +253,11 @@ class QuotaStreamedSet(StreamedSet):
 
     def _with_quotas_left(
         self, free: Labeling, quotas: Quotas
-    ) -> tuple[QuotaSet, Array]:
+    ) -> tuple[QuotaPart, Array]:
         """Return the rows near boundaries with the quotas left, and what is taken."""
         local: HeldSet = free.local_set
         taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
-        returned = QuotaSet(
+        returned = QuotaPart(
             local.z, local.weights, local.labeled_point, quotas.less(taken)
         )
         return returned, taken
@@ -232,7 +267,7 @@ class QuotaStreamedSet(StreamedSet):
         scores: Array,
         free: Labeling,
         shift: Shift,
-        returned: QuotaSet,
+        returned: QuotaPart,
         taken: Array,
     ) -> QuotaLabeling:
         """Return the labeling whose rows near boundaries fill the quotas left."""
@@ -258,12 +293,11 @@ class QuotaStreamedSet(StreamedSet):
         quotas.
         """
         start = None if labels is None else labels.shift
-        if start is None or start.rows.z is self._sample.z:
+        if labels is None or start is None or start.rows.z is self._sample.z:
             # The shift is one of the sample: it need not fill the quotas of all rows.
             return np.inf
         rows = start.rows
-        scores = rows.scores_of_rows(direction)
-        shift = hard_shift(scores, rows.weights, rows.quotas)
+        shift = rows.bounding_shift(direction, labels)
         # The dual at any shift is an upper bound.
         free_support = super().support(shifted(direction, shift))
         return free_support + self._sample.quotas.hard_cost(shift)
@@ -273,7 +307,7 @@ class QuotaStreamedSet(StreamedSet):
 
 
 def _unfilled(
-    free: Labeling, shift: Shift, returned: QuotaSet, quotas: Quotas, sample: QuotaSet
+    free: Labeling, shift: Shift, returned: QuotaPart, quotas: Quotas, sample: QuotaPart
 ) -> QuotaLabeling:
     """Return a labeling that misses the quotas; the sample finds the next shift."""
     return QuotaLabeling(

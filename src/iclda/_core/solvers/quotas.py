@@ -461,6 +461,69 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
     return np.asarray(tau * divided)
 
 
+def bounding_shift(
+    scores: Array, weights: Array, quotas: Quotas, attained: float
+) -> Array:
+    """Return shifts (K,) whose dual for hard labels is close to its minimum.
+
+    The dual at any shifts is an upper bound of the linear maximum. That of soft labels
+    at a level tau is too high by no more than these labels lose. Tau falls until this
+    is a small share of what the bound exceeds the value ``attained`` by. Rows with
+    labels that are hard for good are left out of the next levels.
+    """
+    if len(scores) == 2:
+        return _hard_shift_of_two(scores, weights, quotas)
+    chosen = settings.QUOTA_BOUNDS
+    score_range = float(np.ptp(scores, axis=0).max(initial=0))
+    tau = score_range / settings.QUOTA_NEWTON.soft_range
+    smallest_tau = settings.QUOTA_NEWTON.hard_tau * score_range
+    shift = np.zeros(len(scores))
+    # Before the first level nothing is known: an infinite tau makes the first slope 0.
+    previous_tau = np.inf
+    previous_shift = shift
+    value_of_hard = 0.0
+    while tau > smallest_tau:
+        # 1. Fill the quotas at this level.
+        shifts_over_tau, _ = minimize_dual(
+            scores[None] / tau,
+            weights,
+            quotas,
+            start=shift[None] / tau,
+            max_steps=chosen.max_steps,
+            max_error=settings.QUOTA_NEWTON.rough_error,
+        )
+        filling = tau * shifts_over_tau[0]
+
+        # 2. Stop where soft labels lose little.
+        moved = scores + filling[:, None]
+        shares, _ = label(moved / tau, is_soft=True)
+        largest = moved.max(axis=0)
+        lost_by_rows = largest - np.einsum("kn,kn->n", shares, moved)
+        hard_cost = quotas.hard_cost(filling)
+        lost = float(weights @ lost_by_rows)
+        lost += hard_cost + float(quotas.filled(filling / tau) @ filling)
+        bound = value_of_hard + float(weights @ largest) + hard_cost
+        if lost <= chosen.max_lost_share * (bound - attained):
+            return filling
+
+        # 3. Leave out rows whose labels are hard for good, with what they get.
+        second = np.partition(moved, -2, axis=0)[-2]
+        is_left = largest - second < chosen.hard_lead * tau
+        of_others = shares[:, ~is_left] * weights[~is_left]
+        value_of_hard += float(np.vdot(of_others, scores[:, ~is_left]))
+        quotas = quotas.less(of_others.sum(axis=1))
+        scores = scores[:, is_left]
+        weights = weights[is_left]
+
+        # 4. Extrapolate to the next level.
+        slope = (filling - previous_shift) / (tau - previous_tau)
+        previous_tau = tau
+        previous_shift = filling
+        tau *= settings.QUOTA_NEWTON.tau_factor
+        shift = filling + (tau - previous_tau) * slope
+    return previous_shift
+
+
 def _hard_shift_of_two(scores: Array, weights: Array, quotas: Quotas) -> Array:
     """Return the shifts (2,) by which hard labels fill the quotas of two classes.
 

@@ -16,7 +16,7 @@ from .attainable import AttainableSet, HeldRows
 from .held import hold_in_memory
 from .on_device import hold_where_fast
 from .quota_rounds import QuotaRounds
-from .quota_sets import QuotaSet, QuotaStreamedSet
+from .quota_sets import QuotaPart, QuotaSet, QuotaStreamedSet
 from .quotas import Quotas
 from .streamed import StreamedSet
 
@@ -87,7 +87,9 @@ class QuotaSets:
 
     def hold(self, rows: AnyArray, weights: Array) -> QuotaSet:
         free = hold_in_memory(self.problem, rows, weights)
-        return QuotaSet(free.z, free.weights, free.labeled_point, self.quotas)
+        is_whole = len(weights) == self.problem.unlabeled.n_rows
+        kind = QuotaSet if is_whole else QuotaPart
+        return kind(free.z, free.weights, free.labeled_point, self.quotas)
 
     def stream(self, sample: HeldRows) -> StreamedSet:
         return QuotaStreamedSet(self.problem, sample)

@@ -327,6 +327,18 @@ class QuotaNewton:
 
 
 @dataclass(frozen=True)
+class QuotaBounds:
+    """Shifts that bound a linear function where rows are streamed."""
+
+    # Share of the gap by which the bound may be too high.
+    max_lost_share: float = 0.05
+    # Steps at each level of tau.
+    max_steps: int = 20
+    # Difference of scores, over tau, from which a row keeps its label at lower levels.
+    hard_lead: float = 100.0
+
+
+@dataclass(frozen=True)
 class QuotaPasses:
     """Passes over all rows that fill the quotas of one labeling."""
 
@@ -449,6 +461,7 @@ CONVEX = Convex()
 SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
+QUOTA_BOUNDS = QuotaBounds()
 QUOTA_PASSES = QuotaPasses()
 QUOTA_ROUNDS = QuotaRoundSteps()
 PROOF = Proof()
