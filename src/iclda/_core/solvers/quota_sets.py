@@ -7,7 +7,7 @@ of the state before have, is where the search for it starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,9 +44,7 @@ class QuotaLabeling(Labeling):
         if len(self.point) == 2:
             # The single shift of two classes takes few reads, which are not counted.
             return 0.0
-        chosen = settings.QUOTA_NEWTON
-        n_numbers = max(chosen.min_numbers_on_paths, self.shares.size)
-        return float(chosen.reads_per_shift * n_numbers)
+        return self.rows.n_read_for_shift(self.shares.size)
 
     @property
     def _is_shifted(self) -> AnyArray:
@@ -125,6 +123,12 @@ class QuotaSet(HeldSet):
         n_numbers = max(n_numbers, chosen.min_numbers_in_annealing)
         return chosen.reads_per_shift * n_numbers
 
+    def n_read_for_shift(self, n_shares: int) -> float:
+        """Numbers that are read to find a shift on a path, of three or more classes."""
+        chosen = settings.QUOTA_NEWTON
+        n_numbers = max(chosen.min_numbers_on_paths, n_shares)
+        return float(chosen.reads_per_shift * n_numbers)
+
     def find_shift(self, scores: Array, start: Shift | None = None) -> Shift:
         """Find the shift that fills the quotas, from that of similar scores.
 
@@ -185,8 +189,26 @@ class QuotaPart(QuotaSet):
     A close upper bound is enough as its support.
     """
 
+    # The shifts of the last stack of scores, where those of the next one begin.
+    _last_shifts: Array | None = field(default=None, init=False)
+
+    def n_read_for_shift(self, n_shares: int) -> float:
+        # Every read forms products of all pairs of classes.
+        reads_per_class = settings.QUOTA_BOUNDS.reads_per_class_and_shift
+        return reads_per_class * len(self.labeled_point) * n_shares
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        stack = self.scores_of_rows(scores)
+        start = self._last_shifts
+        if start is not None and len(start) != len(stack):
+            start = None
+        shifts = balance(stack, self.weights, self.quotas, start)
+        self._last_shifts = shifts
+        points, log_sums = HeldSet.soft_points(self, shifted(scores, shifts))
+        return points, log_sums + self.quotas.cost(shifts)
+
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
-        if labels is None:
+        if labels is None or labels.shift is None:
             return super().support(direction)
         scores = self.scores_of_rows(direction)
         shift = self.bounding_shift(direction, labels)
@@ -195,9 +217,12 @@ class QuotaPart(QuotaSet):
 
     def bounding_shift(self, direction: Array, labels: SoftLabels) -> Array:
         """Return the shift that bounds a linear function which labels nearly attain."""
+        assert labels.shift is not None
         scores = self.scores_of_rows(direction)
         attained = float(np.vdot(direction, labels.point - self.labeled_point))
-        return bounding_shift(scores, self.weights, self.quotas, attained)
+        return bounding_shift(
+            scores, self.weights, self.quotas, attained, labels.shift
+        )
 
 
 class QuotaStreamedSet(StreamedSet):

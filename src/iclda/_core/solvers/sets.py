@@ -13,7 +13,7 @@ from .. import AnyArray, Array
 from ..problem import Problem
 from . import settings
 from .attainable import AttainableSet, HeldRows
-from .held import hold_in_memory
+from .held import hold_in_memory, n_held_rows
 from .on_device import hold_where_fast
 from .quota_rounds import QuotaRounds
 from .quota_sets import QuotaPart, QuotaSet, QuotaStreamedSet
@@ -87,8 +87,8 @@ class QuotaSets:
 
     def hold(self, rows: AnyArray, weights: Array) -> QuotaSet:
         free = hold_in_memory(self.problem, rows, weights)
-        is_whole = len(weights) == self.problem.unlabeled.n_rows
-        kind = QuotaSet if is_whole else QuotaPart
+        is_streamed = n_held_rows(self.problem) < self.problem.unlabeled.n_rows
+        kind = QuotaPart if is_streamed else QuotaSet
         return kind(free.z, free.weights, free.labeled_point, self.quotas)
 
     def stream(self, sample: HeldRows) -> StreamedSet:

@@ -336,6 +336,8 @@ class QuotaBounds:
     max_steps: int = 20
     # Difference of scores, over tau, from which a row keeps its label at lower levels.
     hard_lead: float = 100.0
+    # Times that the shares are read for each class to find a shift.
+    reads_per_class_and_shift: float = 3.0
 
 
 @dataclass(frozen=True)
