@@ -1,5 +1,6 @@
 """Labelings that fill class quotas, against linear programs and brute force."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -8,10 +9,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.solvers import Limits, Outcome, alternate
+from iclda import ImplicitlyConstrainedLDA, NotConvergedWarning, PessimisticLDA
+from iclda._core.solvers import Limits, Outcome, alternate, quotas
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.sets import attainable_sets
+from iclda._rows.device import ArrayRows
+from iclda._rows.memory import BlockRows
 from tests.helpers.problems import (
     change_settings,
     draw_sample,
@@ -236,3 +240,84 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(
     np.testing.assert_allclose(
         read.point[:, 0], held.point[:, 0], atol=1e-4 if width else 1e-6
     )
+
+
+def counted_passes(monkeypatch, kind):
+    """The rows near boundaries that each pass returns, which fits append to."""
+    n_returned = []
+    label_sums = kind.label_sums
+
+    def counted(self, *arguments, near=None, **options):
+        sums = label_sums(self, *arguments, near=near, **options)
+        n_returned.append(0 if near is None else len(sums.near))
+        return sums
+
+    monkeypatch.setattr(kind, "label_sums", counted)
+    return n_returned
+
+
+def counted_duals(monkeypatch):
+    """The rows of each evaluation of a dual, which fits append to."""
+    n_rows = []
+    evaluate = quotas._evaluate_dual
+
+    def counted(scores, *arguments):
+        n_rows.append(scores.shape[-1])
+        return evaluate(scores, *arguments)
+
+    monkeypatch.setattr(quotas, "_evaluate_dual", counted)
+    return n_rows
+
+
+def draw_classes(n_classes, n_features, n_rows, distance=4.0):
+    rng = np.random.default_rng(n_classes)
+    means = distance / np.sqrt(n_features) * rng.standard_normal(
+        (n_classes, n_features)
+    )
+    y = np.resize(np.arange(n_classes), 8 * n_classes)
+    hidden = rng.integers(n_classes, size=n_rows)
+    X = means[y] + rng.standard_normal((len(y), n_features))
+    return X, y, means[hidden] + rng.standard_normal((n_rows, n_features))
+
+
+def hold_few(monkeypatch, n_rows, width):
+    """Hold a sample of so many rows."""
+    change_settings(
+        monkeypatch,
+        "HOLDING",
+        max_rows=n_rows,
+        min_rows=n_rows,
+        max_entries_of_sample=2 * n_rows * width,
+    )
+    change_settings(monkeypatch, "STARTS", screened_rows=n_rows // 2)
+
+
+@pytest.mark.parametrize("source", ["file", "torch"])
+@pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
+@pytest.mark.parametrize(("n_classes", "n_features"), [(10, 16), (100, 12)])
+def test_many_rows_take_few_passes_and_no_more_than_a_sample_in_memory(
+    monkeypatch, tmp_path, n_classes, n_features, classifier, source
+):
+    n_rows = 4000
+    n_held = 1000
+    hold_few(monkeypatch, n_held, 1 + n_features)
+    X, y, X_unlabeled = draw_classes(n_classes, n_features, n_rows)
+    if source == "torch":
+        kind = ArrayRows
+        rows = pytest.importorskip("torch").tensor(X_unlabeled)
+    else:
+        kind = BlockRows
+        rows = tmp_path / "rows.npy"
+        np.save(rows, X_unlabeled)
+    n_returned = counted_passes(monkeypatch, kind)
+    n_rows_of_duals = counted_duals(monkeypatch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        fitted = classifier(proportions="equal").fit(X, y, X_unlabeled=rows)
+    assert fitted.outcome_ in {"converged", "not_found", "stalled"}
+    assert np.isfinite(fitted.gap_)
+    print(fitted.outcome_, fitted.n_passes_, len(n_rows_of_duals), max(n_returned), len(n_returned))
+    assert max(n_returned) <= 4 * n_held
+    assert max(n_rows_of_duals) <= 2.5 * n_held
+    n_unlabeled = fitted.class_weights_ * (n_rows + len(y)) - 8
+    np.testing.assert_allclose(n_unlabeled, n_rows / n_classes, rtol=1e-4)

@@ -220,9 +220,7 @@ class QuotaPart(QuotaSet):
         assert labels.shift is not None
         scores = self.scores_of_rows(direction)
         attained = float(np.vdot(direction, labels.point - self.labeled_point))
-        return bounding_shift(
-            scores, self.weights, self.quotas, attained, labels.shift
-        )
+        return bounding_shift(scores, self.weights, self.quotas, attained, labels.shift)
 
 
 class QuotaStreamedSet(StreamedSet):
@@ -240,6 +238,16 @@ class QuotaStreamedSet(StreamedSet):
         # number were near.
         most = self._max_returned // 2
         self._min_returned = min(max(self._min_returned, returned), most)
+
+    def return_more(self, max_rows: int) -> None:
+        # They are held in memory, where no more than a sample is.
+        width = self.labeled_point.shape[1]
+        max_held = settings.HOLDING.max_entries_of_sample // width
+        super().return_more(min(max_rows, max_held))
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.n_passes >= settings.QUOTA_PASSES.max_passes_of_search
 
     @property
     def _sample(self) -> QuotaPart:
@@ -273,7 +281,8 @@ class QuotaStreamedSet(StreamedSet):
             guide = returned
             # 3. The correction must be small enough for the other rows to keep theirs.
             if _is_close(labeling, free, shift, quotas):
-                break
+                return labeling
+        labeling.are_filled = False
         return labeling
 
     def _with_quotas_left(
@@ -314,14 +323,11 @@ class QuotaStreamedSet(StreamedSet):
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         """Return an upper bound: the best shift of some rows gives a close one.
 
-        Infinity, and so no certificate, if the rows of the shift do not fill the
-        quotas.
+        Infinity, and so no certificate, if the labels do not fill the quotas.
         """
-        start = None if labels is None else labels.shift
-        if labels is None or start is None or start.rows.z is self._sample.z:
-            # The shift is one of the sample: it need not fill the quotas of all rows.
+        if labels is None or labels.shift is None or not labels.are_filled:
             return np.inf
-        rows = start.rows
+        rows = labels.shift.rows
         shift = rows.bounding_shift(direction, labels)
         # The dual at any shift is an upper bound.
         free_support = super().support(shifted(direction, shift))
@@ -343,6 +349,7 @@ def _unfilled(
         rows=returned,
         shares=free.shares,
         is_thinned=free.is_thinned,
+        are_filled=False,
     )
 
 

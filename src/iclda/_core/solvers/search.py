@@ -259,6 +259,8 @@ class Search:
             return Outcome.UNBOUNDED
         if gap <= effort.tol:
             return Outcome.CONVERGED
+        if not path.state.labeling.are_filled:
+            return Outcome.UNFILLED
         if path.is_given_up:
             return Outcome.NOT_FOUND
         if path.n_iter >= effort.max_iter:

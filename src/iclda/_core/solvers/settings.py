@@ -337,14 +337,16 @@ class QuotaBounds:
     # Difference of scores, over tau, from which a row keeps its label at lower levels.
     hard_lead: float = 100.0
     # Times that the shares are read for each class to find a shift.
-    reads_per_class_and_shift: float = 3.0
+    reads_per_class_and_shift: float = 1.0
 
 
 @dataclass(frozen=True)
 class QuotaPasses:
-    """Passes over all rows that fill the quotas of one labeling."""
+    """Passes over all rows that fill the quotas of one labeling of a search."""
 
     max_passes: int = 5
+    # A search ends after this many passes: those of EM are about half as many.
+    max_passes_of_search: int = 60
     # Weight, over that of all rows, that a sample of the rows near boundaries can
     # correct.
     max_corrected_share: float = 1e-3
