@@ -94,8 +94,11 @@ def minimize_over_labelings(
         work = WorkLeft(max_iter * n_numbers)
     elif not attainable_sets(problem).are_free and n_held_rows(problem) < n_rows:
         # So may labelings that fill quotas.
-        share = settings.WORK.share_of_numbers_per_iteration
-        work = WorkLeft(max_iter * share * n_numbers)
+        numbers_per_iteration = max(
+            settings.WORK.min_numbers_per_iteration,
+            settings.WORK.share_of_numbers_per_iteration * n_numbers,
+        )
+        work = WorkLeft(max_iter * numbers_per_iteration)
     effort = Effort(
         tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
     )

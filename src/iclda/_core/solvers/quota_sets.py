@@ -323,11 +323,15 @@ class QuotaStreamedSet(StreamedSet):
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         """Return an upper bound: the best shift of some rows gives a close one.
 
-        Infinity, and so no certificate, if the labels do not fill the quotas.
+        Infinity, and so no certificate, if the rows of the shift do not fill the
+        quotas.
         """
-        if labels is None or labels.shift is None or not labels.are_filled:
+        if labels is None or labels.shift is None:
             return np.inf
         rows = labels.shift.rows
+        if rows.z is self._sample.z:
+            # The shift is one of the sample: it need not fill the quotas of all rows.
+            return np.inf
         shift = rows.bounding_shift(direction, labels)
         # The dual at any shift is an upper bound.
         free_support = super().support(shifted(direction, shift))

@@ -257,10 +257,10 @@ class Search:
         effort = self._effort
         if not path.is_bounded:
             return Outcome.UNBOUNDED
-        if gap <= effort.tol:
-            return Outcome.CONVERGED
         if not path.state.labeling.are_filled:
             return Outcome.UNFILLED
+        if gap <= effort.tol:
+            return Outcome.CONVERGED
         if path.is_given_up:
             return Outcome.NOT_FOUND
         if path.n_iter >= effort.max_iter:
