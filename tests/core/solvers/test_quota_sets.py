@@ -288,6 +288,17 @@ def draw_classes(n_classes, n_features, n_rows, distance=4.0):
     return X, y, means[hidden] + rng.standard_normal((n_rows, n_features))
 
 
+def most_passes():
+    """Passes of a search that ends because they are used up.
+
+    One for the moments; those before the last step; four labelings of the step and one
+    of more rows, each by few passes or by sums; and one for the gap.
+    """
+    chosen = settings.QUOTA_PASSES
+    of_labeling = chosen.max_passes + settings.QUOTA_ROUNDS.max_passes + 1 + 1
+    return 1 + chosen.max_passes_of_search + 5 * of_labeling + 1
+
+
 def hold_few(monkeypatch, n_rows, width):
     """Hold a sample of so many rows."""
     change_settings(
@@ -327,9 +338,7 @@ def test_many_rows_take_few_passes_and_no_more_than_a_sample_in_memory(
         fitted = given.fit(X, y, X_unlabeled=rows)
     # Every pass but the one for the moments is counted.
     assert len(n_returned) == fitted.n_passes_ - 1
-    # A step that begins before the last pass takes four labelings, of five passes, and
-    # those of more rows and of the gap follow.
-    assert fitted.n_passes_ <= 1 + settings.QUOTA_PASSES.max_passes_of_search + 26
+    assert fitted.n_passes_ <= most_passes()
     # What a sample predicts of the rows near boundaries is right to a factor of two.
     assert max(n_returned) <= 2 * (2 * n_held) < n_rows
     assert max(n_rows_of_duals) <= 2 * (2 * n_held)
@@ -365,7 +374,7 @@ def test_labels_that_miss_the_quotas_say_so(monkeypatch):
     with pytest.warns(NotConvergedWarning, match="could not give the classes"):
         given.fit(X, y, X_unlabeled=X_unlabeled)
     assert given.outcome_ == "unfilled"
-    assert given.n_passes_ <= 1 + settings.QUOTA_PASSES.max_passes_of_search + 26
+    assert given.n_passes_ <= most_passes()
 
 
 @intervals

@@ -223,13 +223,20 @@ class QuotaPart(QuotaSet):
         return bounding_shift(scores, self.weights, self.quotas, attained, labels.shift)
 
 
+@dataclass(eq=False, kw_only=True)
 class QuotaStreamedSet(StreamedSet):
     """The attainable set of all unlabeled rows with quotas: each method some passes.
 
     The shift is found on the rows of an earlier shift, or else of the sample. The rows
     near boundaries that a pass returns then correct it, with all other rows labeled as
     they are.
+
+    Attributes
+    ----------
+    rounds : the set that fills quotas by sums over all rows
     """
+
+    rounds: StreamedSet
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,7 +289,27 @@ class QuotaStreamedSet(StreamedSet):
             # 3. The correction must be small enough for the other rows to keep theirs.
             if _is_close(labeling, free, shift, quotas):
                 return labeling
-        labeling.are_filled = False
+        # 4. Where it is not, sums over all rows lead to the shift, in further passes.
+        return self._filled_by_sums(scores, labeling)
+
+    def _filled_by_sums(self, scores: Array, unfilled: QuotaLabeling) -> QuotaLabeling:
+        """Return a labeling that fills the quotas, or the unfilled one."""
+        quotas = self._sample.quotas
+        n_passes = self.rounds.n_passes
+        filled = self.rounds.soft_labels(scores, unfilled)
+        self.n_passes += self.rounds.n_passes - n_passes
+        unfilled.are_filled = False
+        if not filled.are_filled or filled.shift is None:
+            return unfilled
+        free = super().label(filled.scores)
+        # With this shift the rows near boundaries fill what the others leave.
+        returned, taken = self._with_quotas_left(free, quotas)
+        weight = float(returned.weights.sum())
+        if not returned.quotas.can_be_filled(weight):
+            return unfilled
+        shift = unfilled.shift._replace(values=filled.shift.values)
+        labeling = self._corrected(scores, free, shift, returned, taken)
+        labeling.are_filled = _is_close(labeling, free, shift, quotas)
         return labeling
 
     def _with_quotas_left(

@@ -92,7 +92,12 @@ class QuotaSets:
         return kind(free.z, free.weights, free.labeled_point, self.quotas)
 
     def stream(self, sample: HeldRows) -> StreamedSet:
-        return QuotaStreamedSet(self.problem, sample)
+        assert isinstance(sample, QuotaPart)
+        quotas = replace(self.quotas, sharpness=_SHARPNESS_IN_ROUNDS)
+        rounds = QuotaRounds(
+            problem=self.problem, quotas=quotas, sample=replace(sample, quotas=quotas)
+        )
+        return QuotaStreamedSet(problem=self.problem, held=sample, rounds=rounds)
 
     def open_for_rounds(self) -> AttainableSet:
         problem = self.problem

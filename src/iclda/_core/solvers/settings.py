@@ -344,9 +344,9 @@ class QuotaBounds:
 class QuotaPasses:
     """Passes over all rows that fill the quotas of one labeling of a search."""
 
-    max_passes: int = 5
-    # A search ends after this many passes: those of EM are about half as many.
-    max_passes_of_search: int = 60
+    max_passes: int = 2
+    # A search ends after this many passes: EM takes 20 to 40.
+    max_passes_of_search: int = 120
     # Weight, over that of all rows, that a sample of the rows near boundaries can
     # correct.
     max_corrected_share: float = 1e-3
