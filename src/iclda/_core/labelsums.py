@@ -23,8 +23,10 @@ _MANY_CLASSES = 32
 # Differences of scores are cut here: labels are hard by then, and exponentials are not
 # yet denormal, which would be slow.
 _MAX_LEAD = 300.0
-# Up to this many scores per row, BLAS is faster at (rows, classes) than at its
-# transpose.
+# Up to this many products of the rows with a vector, BLAS is faster at one after the
+# other than at a product with a matrix, for which it copies the rows.
+_MAX_SINGLE_PRODUCTS = 3
+# Up to this many scores per row, it is faster at (rows, classes) than at its transpose.
 _MAX_SCORES_BY_ROWS = 6
 # Rounding of a score, relative to the size of its terms.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -332,8 +334,9 @@ def _linear(
         out[...] = _linear(twice, coef, intercept)[:, :1]
         return out
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
-    if n_scores == 1:
-        np.dot(rows, coef[:, 0], out=out[0])
+    if n_scores <= _MAX_SINGLE_PRODUCTS:
+        for coef_of_class, scores_of_class in zip(coef.T, out, strict=True):
+            np.dot(rows, coef_of_class, out=scores_of_class)
     elif n_scores <= _MAX_SCORES_BY_ROWS:
         by_row = np.dot(rows, coef)
         np.add(by_row.T, intercept[:, None], out=out)
@@ -578,7 +581,7 @@ class Tally:
         if log_sums is not None:
             self._log_sum += _weighted_sum(log_sums, weights)
         self._counts += np.add.reduce(summed, axis=1)
-        self._sums += np.dot(summed, used)
+        _add_class_sums(self._sums, summed, used)
         if self._scatter is not None and self._centers is not None:
             self._scatter += _scatter_about(used, summed, self._centers)
         if self._overlaps is not None:
@@ -593,6 +596,15 @@ class Tally:
             self._scatter,
             overlaps=self._overlaps,
         )
+
+
+def _add_class_sums(sums: Array, shares: Array, rows: Array) -> None:
+    """Add the sums of rows over their shares (K, n) in each class to ``sums``."""
+    if len(shares) > _MAX_SINGLE_PRODUCTS:
+        sums += np.dot(shares, rows)
+        return
+    for sum_of_class, shares_of_class in zip(sums, shares, strict=True):
+        sum_of_class += np.dot(shares_of_class, rows)
 
 
 def _weighted_sum(values: Array, weights: Array | None) -> float:

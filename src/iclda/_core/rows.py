@@ -50,6 +50,9 @@ class Memory:
     def label(self, scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
         return label(scores, is_soft=is_soft)
 
+    def solve(self, matrix: Array, right: Array) -> Array:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
 
 def place_of_rows(rows: Rows) -> Any:
     """Return the ``Place`` where arrays that belong to rows are computed with."""
@@ -209,13 +212,13 @@ class Near:
         """Return the positions of the chosen rows, and how many each stands for."""
         # The choice depends on the index among all rows alone: it is the same however
         # the rows are divided into parts.
-        mixed = scrambled(index + self.begin)
+        index = index + self.begin
 
         # 1. Find the rows near boundaries. All that can be chosen are multiples of the
         # smallest number: only these are looked at.
         smallest = self.smallest
         if smallest > 1:
-            is_multiple = mixed & (smallest - 1) == 0
+            is_multiple = scrambled(index) & (smallest - 1) == 0
             looked_at = np.flatnonzero(is_multiple)
             near = looked_at[near_boundary(shares[:, looked_at])]
         else:
@@ -227,7 +230,7 @@ class Near:
         if len(near) < shares.shape[1]:
             shares = shares[:, near]
         counts = multiplicities(shares, self.every)
-        is_chosen = mixed[near] & (counts - 1) == 0
+        is_chosen = scrambled(index[near]) & (counts - 1) == 0
         return near[is_chosen], counts[is_chosen]
 
 

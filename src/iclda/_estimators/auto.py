@@ -375,7 +375,9 @@ def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     # ``AutoLDA`` has.
     plain_arguments = replace(inputs.arguments, view=None, shrinkage=None)
     arguments = plain_arguments.with_parameters(chosen)
-    return prepare_opened(inputs.opened, arguments, chosen._needs)
+    return prepare_opened(
+        inputs.opened, arguments, chosen._needs, is_network=inputs.is_network
+    )
 
 
 def _estimator_has(name: str) -> Callable[[Any], bool]:

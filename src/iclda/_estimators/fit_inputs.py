@@ -374,12 +374,17 @@ def prepare(
 
 
 def prepare_opened(
-    opened: Sequence[RowSource], arguments: Arguments, needs: Needs
+    opened: Sequence[RowSource],
+    arguments: Arguments,
+    needs: Needs,
+    *,
+    is_network: bool | None = None,
 ) -> FitInputs:
     """Check the labels, weights, priors and proportions of opened rows.
 
     The rows are mapped by the view and reduced to the space that they span, where that
-    is called for, and the frame is chosen.
+    is called for, and the frame is chosen. ``is_network`` tells whether they are
+    features of a network, if that is known.
     """
     # Labels, and what the user says of the classes.
     labels, weights = _labels_and_weights(arguments, opened[0].n_rows)
@@ -390,7 +395,8 @@ def prepare_opened(
     # The rows that the fit reads. The view comes before the reduction: it takes all
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    is_network = have_network_features(sources)
+    if is_network is None:
+        is_network = have_network_features(sources)
     view = None
     if not needs.raw_rows:
         view = find_view(arguments.view, sources, is_network=is_network)

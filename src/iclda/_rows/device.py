@@ -32,6 +32,7 @@ from .precision import label_sums_in, lost_to_rounding, round_origin
 from .progress import report_progress
 from .protocol import Request, WeightedRows
 from .threads import Result
+from .views import View, placed_view
 
 # Numbers of a block on the CPU.
 _CPU_BLOCK_ENTRIES = 2**20
@@ -102,6 +103,10 @@ class ArrayRows(WeightedRows):
         self._block_rows = max(_MIN_BLOCK_ROWS, n_entries // X.shape[1])
         # The moments of the last frame: every fused pass asks for them.
         self._known_moments: tuple[Frame, Moments] | None = None
+        # What every block is mapped by, on the device: the view, and origin and scale
+        # of the last frame.
+        self._placed_view: View | None = None
+        self._known_frame: tuple[Frame, Any, Any] | None = None
 
     @property
     def held_at(self) -> Place | None:
@@ -434,6 +439,13 @@ class ArrayRows(WeightedRows):
             index = self.place.put_as_is(index)
         return self.place.xp.take(array, index, axis=0)
 
+    def _placed(self, frame: Frame) -> tuple[Any, Any]:
+        """Return origin and scale of a frame on the device."""
+        if self._known_frame is None or self._known_frame[0] is not frame:
+            origin = self.place.put(frame.origin)
+            self._known_frame = (frame, origin, self.place.put(frame.scale))
+        return self._known_frame[1:]
+
     def _block(self, index: Any, frame: Frame) -> DeviceBlock:
         """Return some rows in frame coordinates, u = (x - origin) / scale."""
         place = self.place
@@ -443,9 +455,11 @@ class ArrayRows(WeightedRows):
         if self.view is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)
         if self.view is not None:
-            rows = self.view(rows)
-        centered = rows - place.put(frame.origin)
-        u = centered / place.put(frame.scale)
+            if self._placed_view is None:
+                self._placed_view = placed_view(self.view, rows)
+            rows = self._placed_view(rows)
+        origin, scale = self._placed(frame)
+        u = (rows - origin) / scale
         weights = self._device_weights
         if weights is not None:
             weights = place.xp.astype(self._take(weights, index), place.dtype)

@@ -89,6 +89,17 @@ class Place:
         is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
         return xp.astype(is_first, self.dtype), top[..., 0, :]
 
+    def solve(self, matrix: Any, right: Any) -> Any:
+        """Return matrix^-1 right, for positive definite matrices (..., d, d)."""
+        xp = self.xp
+        # torch alone can solve by a factor, which on a GPU is three times as fast. A
+        # matrix that is not positive definite but for rounding has no factor.
+        if hasattr(xp, "cholesky_solve"):
+            factor, error_codes = xp.linalg.cholesky_ex(matrix)
+            if not bool(xp.any(error_codes != 0)):
+                return xp.cholesky_solve(right, factor)
+        return xp.linalg.solve(matrix, right)
+
     def sum_over_classes(self, shares: Any, values: Any) -> Any:
         """Return the sum over classes of shares times values, both (K, n)."""
         return self.xp.sum(shares * values, axis=0)

@@ -30,13 +30,13 @@ of all rows is ever made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from .._core import AnyArray, Array
+from .._core import Array
 
 STANDARDIZE = "standardize"
 WHITEN = "whiten"
@@ -240,9 +240,24 @@ def as_floating(rows: Any) -> Any:
     return xp.astype(rows, one.dtype)
 
 
-def placed_like(rows: Any, array: AnyArray) -> Any:
-    """Return an array in the library, on the device and of the dtype of rows."""
-    if isinstance(rows, np.ndarray):
+def placed_view(view: View, rows: Any) -> View:
+    """Return a view whose arrays are where rows are, for many blocks of such rows."""
+    if isinstance(view, Chain):
+        return Chain(tuple(placed_view(step, rows) for step in view.views))
+    placed = {}
+    # Every other view is a dataclass of arrays and numbers.
+    for name, value in vars(view).items():
+        if isinstance(value, np.ndarray):
+            placed[name] = placed_like(rows, value)
+    return cast(View, replace(cast(Any, view), **placed))
+
+
+def placed_like(rows: Any, array: Any) -> Any:
+    """Return an array in the library, on the device and of the dtype of rows.
+
+    An array of another library than NumPy is there already.
+    """
+    if isinstance(rows, np.ndarray) or not isinstance(array, np.ndarray):
         return array
     xp = array_namespace(rows)
     contiguous = np.ascontiguousarray(array)

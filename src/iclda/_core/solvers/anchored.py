@@ -85,6 +85,7 @@ def anchored_em(problem: Problem, courses: Sequence[Course]) -> StackedRules:
     # The rules after the last round of every course.
     finished = starts
     running = list(range(len(courses)))
+    terms = _Terms.of(classes, courses)
     for k in range(max(n_rounds)):
         # 1. Go on with the courses that have another round.
         going_on = [i for i in running if k < n_rounds[i]]
@@ -93,8 +94,8 @@ def anchored_em(problem: Problem, courses: Sequence[Course]) -> StackedRules:
             index = classes.place.put_as_is(kept)
             current = _take(current, index, xp)
             shifts = xp.take(shifts, index, axis=0)
+            terms = terms.take(index, xp)
             running = going_on
-        chosen = [courses[i] for i in running]
 
         # 2. Label the rows, and fit the classes to the labels.
         labeling = StackedRules(current.coef, current.intercept + shifts)
@@ -103,19 +104,16 @@ def anchored_em(problem: Problem, courses: Sequence[Course]) -> StackedRules:
         )
         counts = xp.reshape(put(flat_counts), shifts.shape)
         sums = xp.reshape(put(flat_sums), (*shifts.shape, -1))
-        bounds = put(np.stack([_bounds_of(course, problem) for course in chosen]))
-        shrinkages = [course.shrinkages[k] for course in chosen]
-        is_anchored = [course.is_anchored for course in chosen]
-        current = classes.refit(counts, sums, shrinkages, bounds, is_anchored)
+        current = classes.refit(counts, sums, terms, k)
         for position, i in enumerate(running):
             finished[i] = _take(current, slice(position, position + 1), xp)
 
         # 3. Scale the odds of every class by how far its share is out of its bounds.
-        is_bounded = put([[course.proportions is not None] for course in chosen])
         shares = counts / xp.sum(counts, axis=1, keepdims=True)
         shares = xp.clip(shares, _MIN_SHARE, None)
-        moves = xp.log(_within_bounds(shares, bounds, xp)) - xp.log(shares)
-        shifts = shifts + is_bounded * moves
+        wanted_shares = _within_bounds(shares, terms.bounds, xp)
+        moves = xp.log(wanted_shares) - xp.log(shares)
+        shifts = shifts + terms.is_bounded * moves
     return concat_rules(finished, xp)
 
 
@@ -125,26 +123,63 @@ def starting_rules(problem: Problem, courses: Sequence[Course]) -> StackedRules:
     return concat_rules([_start(classes, course) for course in courses], classes.xp)
 
 
-def _bounds_of(course: Course, problem: Problem) -> Array:
-    """Return smallest and largest shares (K, 2) of the classes."""
-    if course.proportions is not None:
-        return course.proportions
-    return _without_bounds(problem)
+@dataclass(frozen=True)
+class _Terms:
+    """The terms of M courses as arrays where the rows are, moved there once.
 
+    Attributes
+    ----------
+    shrinkages : (M, R) the shrinkage of every round
+    bounds : (M, K, 2) smallest and largest shares of the classes
+    is_bounded : (M, 1) 1 where there are bounds, else 0
+    is_anchored : (M, 1) 1 where class means are drawn to the labeled rows, else 0
+    """
 
-def _without_bounds(problem: Problem) -> Array:
-    return np.tile([0.0, 1.0], (problem.n_classes, 1))
+    shrinkages: Any
+    bounds: Any
+    is_bounded: Any
+    is_anchored: Any
+
+    @classmethod
+    def of(cls, classes: _Classes, courses: Sequence[Course]) -> _Terms:
+        """Return the terms of courses; those that end early repeat their shrinkage."""
+        n_rounds = max(len(course.shrinkages) for course in courses)
+        shrinkages = []
+        bounds = []
+        for course in courses:
+            n_left = n_rounds - len(course.shrinkages)
+            shrinkages.append(course.shrinkages + course.shrinkages[-1:] * n_left)
+            if course.proportions is None:
+                bounds.append(np.tile([0.0, 1.0], (classes.problem.n_classes, 1)))
+            else:
+                bounds.append(course.proportions)
+        put = classes.place.put
+        return cls(
+            put(shrinkages),
+            put(bounds),
+            put([[course.proportions is not None] for course in courses]),
+            put([[course.is_anchored] for course in courses]),
+        )
+
+    def take(self, index: Any, xp: Any) -> _Terms:
+        """Return the terms of some of the courses."""
+        return _Terms(
+            xp.take(self.shrinkages, index, axis=0),
+            xp.take(self.bounds, index, axis=0),
+            xp.take(self.is_bounded, index, axis=0),
+            xp.take(self.is_anchored, index, axis=0),
+        )
 
 
 def _start(classes: _Classes, course: Course) -> StackedRules:
     """Return the scores of the first round of a course."""
-    shrinkage = course.shrinkages[0]
     if course.start is None:
-        return classes.labeled_rules(shrinkage, course.proportions)
+        return classes.labeled_rules(course.shrinkages[0], course.proportions)
     counts, sums = course.start
     # Whatever the course, its start is anchored, and its shares are free.
-    bounds = classes.place.put(_without_bounds(classes.problem)[None])
-    return classes.refit(counts[None, :], sums[None, ...], [shrinkage], bounds, [True])
+    anchored = Course(course.shrinkages[:1])
+    terms = _Terms.of(classes, [anchored])
+    return classes.refit(counts[None, :], sums[None, ...], terms, 0)
 
 
 def concat_rules(rules: Sequence[StackedRules], xp: Any) -> StackedRules:
@@ -195,20 +230,17 @@ class _Classes:
             shares = _within_bounds(shares, self.place.put(bounds), self.xp)
         if labeled.has_spread:
             within = self.place.put(labeled.within / labeled.weight)
-            covariance = self._shrunk(within[None, ...], [shrinkage])
+            placed_shrinkage = self.place.put([shrinkage])
+            covariance = self._shrunk(within[None, ...], placed_shrinkage)
         else:
-            covariance = self._shrunk(self.covariance[None, ...], [1.0]) * shrinkage
+            round_covariance = self._shrunk(
+                self.covariance[None, ...], self.place.put([1.0])
+            )
+            covariance = round_covariance * shrinkage
         return self._rules(self.means[None, ...], covariance, shares)
 
-    def refit(
-        self,
-        counts: Any,
-        sums: Any,
-        shrinkages: Sequence[float],
-        bounds: Any,
-        is_anchored: Sequence[bool],
-    ) -> StackedRules:
-        """Return the scores of one round, from label sums of the unlabeled rows.
+    def refit(self, counts: Any, sums: Any, terms: _Terms, k: int) -> StackedRules:
+        """Return the scores of round k, from label sums of the unlabeled rows.
 
         The covariance within classes is taken about the drawn means c_k, not the means
         mu_k of all rows of a class: it is larger by the outer squares of mu_k - c_k.
@@ -219,7 +251,7 @@ class _Classes:
         all_counts = self.counts + counts
         means = (self.sums + sums) / all_counts[..., None]
         anchor_shares = self.counts / (self.counts + _ANCHOR_ROWS)
-        pulls = self.place.put(is_anchored)[:, None] * anchor_shares
+        pulls = terms.is_anchored * anchor_shares
         from_means = pulls[..., None] * (means - self.means)
         drawn_means = means - from_means
 
@@ -233,17 +265,18 @@ class _Classes:
             - xp.matmul(xp.matrix_transpose(between), between)
             + xp.matmul(xp.matrix_transpose(drawn), drawn)
         )
-        covariance = self._shrunk(within, shrinkages)
+        covariance = self._shrunk(within, terms.shrinkages[:, k])
 
         # 3. Score rows by the classes.
-        return self._rules(drawn_means, covariance, _within_bounds(shares, bounds, xp))
+        wanted_shares = _within_bounds(shares, terms.bounds, xp)
+        return self._rules(drawn_means, covariance, wanted_shares)
 
-    def _shrunk(self, within: Any, shrinkages: Sequence[float]) -> Any:
+    def _shrunk(self, within: Any, shrinkages: Any) -> Any:
         """Shrink covariances toward their mean variance in the user's units."""
-        used = np.maximum(shrinkages, _MIN_SHRINKAGE)
+        used = self.xp.clip(shrinkages, _MIN_SHRINKAGE, None)
         return _shrink(
             within,
-            self.place.put(used)[:, None, None],
+            used[:, None, None],
             self.scale,
             self.problem.n_left_out,
             self.identity,
@@ -259,7 +292,7 @@ class _Classes:
         is_flat = xp.astype(variances <= 0, covariance.dtype)
         regular = covariance + is_flat[:, None, None] * self.identity
         transposed = xp.matrix_transpose(centered)
-        coef = xp.linalg.solve(regular, transposed)
+        coef = self.place.solve(regular, transposed)
         if self.problem.log_priors is None:
             log_priors = xp.log(xp.clip(shares, _MIN_SHARE, None))
         else:
