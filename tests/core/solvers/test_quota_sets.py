@@ -1,5 +1,6 @@
 """Labelings that fill class quotas, against linear programs and brute force."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -8,10 +9,21 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.solvers import Limits, Outcome, alternate
+from iclda import ImplicitlyConstrainedLDA, NotConvergedWarning, PessimisticLDA
+from iclda._core.solvers import (
+    Limits,
+    Outcome,
+    alternate,
+    quota_sets,
+    quotas,
+    settings,
+)
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
+from iclda._core.solvers.quota_sets import QuotaPart
 from iclda._core.solvers.sets import attainable_sets
+from iclda._rows.device import ArrayRows
+from iclda._rows.memory import BlockRows
 from tests.helpers.problems import (
     change_settings,
     draw_sample,
@@ -236,3 +248,149 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(
     np.testing.assert_allclose(
         read.point[:, 0], held.point[:, 0], atol=1e-4 if width else 1e-6
     )
+
+
+def counted_passes(monkeypatch, kind):
+    """The rows near boundaries that each pass returns, which fits append to."""
+    n_returned = []
+    label_sums = kind.label_sums
+
+    def counted(self, *arguments, near=None, **options):
+        sums = label_sums(self, *arguments, near=near, **options)
+        n_returned.append(0 if near is None else len(sums.near))
+        return sums
+
+    monkeypatch.setattr(kind, "label_sums", counted)
+    return n_returned
+
+
+def counted_duals(monkeypatch):
+    """The rows of each evaluation of a dual, which fits append to."""
+    n_rows = []
+    evaluate = quotas._evaluate_dual
+
+    def counted(scores, *arguments):
+        n_rows.append(scores.shape[-1])
+        return evaluate(scores, *arguments)
+
+    monkeypatch.setattr(quotas, "_evaluate_dual", counted)
+    return n_rows
+
+
+def draw_classes(n_classes, n_features, n_rows, distance=4.0):
+    rng = np.random.default_rng(n_classes)
+    means = (
+        distance / np.sqrt(n_features) * rng.standard_normal((n_classes, n_features))
+    )
+    y = np.resize(np.arange(n_classes), 8 * n_classes)
+    hidden = rng.integers(n_classes, size=n_rows)
+    X = means[y] + rng.standard_normal((len(y), n_features))
+    return X, y, means[hidden] + rng.standard_normal((n_rows, n_features))
+
+
+def most_passes():
+    """Passes of a search that ends because they are used up.
+
+    One for the moments; those before the last step; four labelings of the step and one
+    of more rows, each by few passes or by sums; and one for the gap.
+    """
+    chosen = settings.QUOTA_PASSES
+    of_labeling = chosen.max_passes + settings.QUOTA_ROUNDS.max_passes + 1 + 1
+    return 1 + chosen.max_passes_of_search + 5 * of_labeling + 1
+
+
+def hold_few(monkeypatch, n_rows, width):
+    """Hold a sample of so many rows."""
+    change_settings(
+        monkeypatch,
+        "HOLDING",
+        max_rows=n_rows,
+        min_rows=n_rows,
+        max_entries_of_sample=2 * n_rows * width,
+    )
+    change_settings(monkeypatch, "STARTS", screened_rows=n_rows // 2)
+
+
+@pytest.mark.parametrize("source", ["file", "torch"])
+@pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
+@pytest.mark.parametrize(
+    ("n_classes", "n_features", "n_rows"), [(10, 16, 10_000), (100, 12, 6000)]
+)
+def test_many_rows_take_few_passes_and_no_more_than_a_sample_in_memory(
+    monkeypatch, tmp_path, n_classes, n_features, n_rows, classifier, source
+):
+    n_held = 1000
+    hold_few(monkeypatch, n_held, 1 + n_features)
+    X, y, X_unlabeled = draw_classes(n_classes, n_features, n_rows)
+    if source == "torch":
+        kind = ArrayRows
+        rows = pytest.importorskip("torch").tensor(X_unlabeled)
+    else:
+        kind = BlockRows
+        rows = tmp_path / "rows.npy"
+        np.save(rows, X_unlabeled)
+    n_returned = counted_passes(monkeypatch, kind)
+    n_rows_of_duals = counted_duals(monkeypatch)
+    # So many iterations allow the work that a test can wait for.
+    given = classifier(proportions="equal", max_iter=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        fitted = given.fit(X, y, X_unlabeled=rows)
+    # Every pass but the one for the moments is counted.
+    assert len(n_returned) == fitted.n_passes_ - 1
+    assert fitted.n_passes_ <= most_passes()
+    # What a sample predicts of the rows near boundaries is right to a factor of two.
+    assert max(n_returned) <= 2 * (2 * n_held) < n_rows
+    assert max(n_rows_of_duals) <= 2 * (2 * n_held)
+    if fitted.outcome_ == "unfilled":
+        return
+    assert np.isfinite(fitted.gap_)
+    n_unlabeled = fitted.class_weights_ * (n_rows + len(y)) - 8
+    np.testing.assert_allclose(n_unlabeled, n_rows / n_classes, rtol=1e-4)
+
+
+@pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
+def test_a_search_whose_passes_are_used_up_says_so(monkeypatch, classifier):
+    X, y, X_unlabeled = draw_classes(5, 8, 6000)
+    hold_few(monkeypatch, 1000, 9)
+    expected = classifier(proportions="equal").fit(X, y, X_unlabeled=X_unlabeled)
+    change_settings(monkeypatch, "QUOTA_PASSES", max_passes_of_search=1)
+    with pytest.warns(NotConvergedWarning, match="has not found a maximum"):
+        found = classifier(proportions="equal").fit(X, y, X_unlabeled=X_unlabeled)
+    assert found.outcome_ == "not_found"
+    assert found.n_passes_ < expected.n_passes_
+    if classifier is PessimisticLDA:
+        # The gap bounds the distance to the optimum.
+        assert expected.objective_ >= found.objective_ - found.gap_
+        assert expected.objective_ <= found.objective_ + expected.gap_
+
+
+def test_labels_that_miss_the_quotas_say_so(monkeypatch):
+    X, y, X_unlabeled = draw_classes(5, 8, 6000)
+    hold_few(monkeypatch, 1000, 9)
+    # No correction is small enough.
+    monkeypatch.setattr(quota_sets, "_is_close", lambda *arguments: False)
+    given = ImplicitlyConstrainedLDA(proportions="equal")
+    with pytest.warns(NotConvergedWarning, match="could not give the classes"):
+        given.fit(X, y, X_unlabeled=X_unlabeled)
+    assert given.outcome_ == "unfilled"
+    assert given.n_passes_ <= most_passes()
+
+
+@intervals
+@pytest.mark.parametrize("sharpness", [1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_support_of_a_part_bounds_that_of_a_linear_program(seed, sharpness, width):
+    sample = draw_sample([8, seed], n_classes=4, n_labeled=16, n_unlabeled=400)
+    exact = held_rows(sample, shares_of(4, width))
+    part = QuotaPart(exact.z, exact.weights, exact.labeled_point, exact.quotas)
+    rng = np.random.default_rng(seed)
+    scores, noise = rng.standard_normal((2, *exact.labeled_point.shape))
+    labels = part.label(sharpness * scores)
+    for direction in (scores, scores + 0.3 * noise, -scores):
+        attained = np.vdot(direction, labels.point - part.labeled_point)
+        largest = exact.support(direction)
+        bound = part.support(direction, labels)
+        assert bound >= largest - 1e-9
+        max_share = settings.QUOTA_BOUNDS.max_lost_share
+        assert bound - largest <= max_share * (bound - attained) + 1e-9

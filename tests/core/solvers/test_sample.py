@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from iclda._core.solvers.held import n_held_rows
 from iclda._core.solvers.sample import draw_sample as hold_rows_of
-from iclda._core.solvers.sample import moved_scores, n_held_rows
+from iclda._core.solvers.sample import moved_scores
 from tests.helpers.problems import change_settings, draw_sample, problem_of
 
 

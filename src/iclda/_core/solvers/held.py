@@ -220,6 +220,20 @@ class HeldSet:
         return np.asarray(self.labeled_point + sums)
 
 
+def n_held_rows(problem: Problem) -> int:
+    """Return the number of unlabeled rows that are held: all, or a sample."""
+    chosen = settings.HOLDING
+    width = 1 + problem.whitening.rank
+    n_rows = problem.unlabeled.n_rows
+    # The shares of all classes are held, too.
+    max_by_shares = max(chosen.min_rows, chosen.max_shares // problem.n_classes)
+    max_rows = min(chosen.max_rows, max_by_shares)
+    if n_rows <= max_rows and n_rows * width <= chosen.max_entries_of_all:
+        return n_rows
+    max_by_entries = max(chosen.min_rows, chosen.max_entries_of_sample // width)
+    return min(max_rows, max_by_entries, n_rows)
+
+
 def hold_in_memory(
     problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False
 ) -> HeldSet:

@@ -139,7 +139,8 @@ def follow_in_passes(
     idle_steps = chosen.idle_steps_over_max_iter * effort.max_iter
     progress = _Progress(max(chosen.min_idle_steps, idle_steps))
     for _ in range(chosen.max_passes):
-        if n_iter >= max_iter or effort.is_exhausted or progress.has_ended:
+        is_used_up = effort.is_exhausted or reader.is_exhausted
+        if n_iter >= max_iter or is_used_up or progress.has_ended:
             break
 
         # 1. Follow the path on the rows that the last pass returned.
@@ -175,7 +176,8 @@ def follow_in_passes(
     if best is None:
         # No gap was small enough to be computed on all rows.
         best = Path(state, follower.gap(state), n_iter, levels=(state,))
-    return replace(best, is_given_up=progress.is_hopeless)
+    is_given_up = progress.is_hopeless or reader.is_exhausted
+    return replace(best, is_given_up=is_given_up)
 
 
 def _follow_near_boundaries(

@@ -36,8 +36,10 @@ from ..likelihood import (
 from ..problem import Problem
 from . import Limits, settings
 from .continuation import Effort
+from .held import n_held_rows
 from .newton import WorkLeft
 from .search import Candidates, Search, Solution
+from .sets import attainable_sets
 from .supervised import supervised_reference, target_of_labeled
 
 
@@ -84,11 +86,19 @@ def minimize_over_labelings(
     of the rows has its own.
     """
     max_iter = problem.rounds(limits.max_iter)
+    n_rows = problem.unlabeled.n_rows
+    n_numbers = n_rows * problem.labeled_point.size
     work = WorkLeft()
     if max_iter < limits.max_iter:
         # Steps of many classes may each take hundreds of products.
-        n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
         work = WorkLeft(max_iter * n_numbers)
+    elif not attainable_sets(problem).are_free and n_held_rows(problem) < n_rows:
+        # So may labelings that fill quotas.
+        numbers_per_iteration = max(
+            settings.WORK.min_numbers_per_iteration,
+            settings.WORK.share_of_numbers_per_iteration * n_numbers,
+        )
+        work = WorkLeft(max_iter * numbers_per_iteration)
     effort = Effort(
         tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
     )

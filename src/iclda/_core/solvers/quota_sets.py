@@ -7,7 +7,7 @@ of the state before have, is where the search for it starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from .. import AnyArray, Array
 from . import settings
 from .attainable import Labeling, Shift, SoftLabels, shifted
 from .held import HeldSet, hold_in_memory
-from .quotas import Quotas, balance, hard_shift
+from .quotas import Quotas, balance, bounding_shift, hard_shift
 from .streamed import StreamedSet
 
 # Relative cutoff for the singular values of the derivative of class weights by shifts.
@@ -44,24 +44,22 @@ class QuotaLabeling(Labeling):
         if len(self.point) == 2:
             # The single shift of two classes takes few reads, which are not counted.
             return 0.0
-        chosen = settings.QUOTA_NEWTON
-        n_numbers = max(chosen.min_numbers_on_paths, self.shares.size)
-        return float(chosen.reads_per_shift * n_numbers)
+        return self.rows.n_read_for_shift(self.shares.size)
 
     @property
     def _is_shifted(self) -> AnyArray:
         return self.rows.quotas.is_shifted
 
     @cached_property
-    def _offsets(self) -> tuple[Array, Array]:
-        """Return E, (m, K, 1 + rank), and the inverse in J, (m, m)."""
-        classes = np.flatnonzero(self._is_shifted)
-        units = np.zeros((len(classes), *self.point.shape))
-        units[np.arange(len(classes)), classes, 0] = 1
-        # A shift is a change of the scores in their first column.
-        fixed_product = super().product
-        across = np.array([fixed_product(unit) for unit in units])
-        return across, self._inverse(across[:, classes, 0])
+    def _inverse_of_shares(self) -> Array:
+        """Return the inverse in J, (m, m)."""
+        _, weights, shares = self.near
+        if len(shares) == 1:
+            shares = np.vstack([1 - shares, shares])
+        shares = shares[self._is_shifted]
+        weighted_shares = shares * weights
+        counts = weighted_shares.sum(axis=1)
+        return self._inverse(np.diag(counts) - weighted_shares @ shares.T)
 
     def _inverse(self, inner: Array) -> Array:
         """Invert E_kk + curvatures, which is singular where labels are hard."""
@@ -71,11 +69,21 @@ class QuotaLabeling(Labeling):
         return np.asarray(inverse)
 
     def product(self, direction: Array) -> Array:
-        moved = super().product(direction)
-        across, inverse = self._offsets
-        # The shifts move back by what restores the weights of the classes.
-        back = inverse @ moved[self._is_shifted, 0]
-        return np.asarray(moved - np.tensordot(back, across, axes=1))
+        z, weights, shares = self.near
+        if len(shares) == 1:
+            shares = np.vstack([1 - shares, shares])
+        # The change of the scores of every row becomes that of its shares.
+        change = direction @ z.T
+        change -= np.einsum("kn,kn->n", shares, change)
+        change *= shares
+        # The shifts move back by what restores the weights of the classes: no second
+        # product with the rows is needed.
+        back = np.zeros(len(direction))
+        moved_weights = change[self._is_shifted] @ weights
+        back[self._is_shifted] = self._inverse_of_shares @ moved_weights
+        change -= shares * (back[:, None] - back @ shares)
+        change *= weights
+        return np.asarray(change @ z)
 
     def matrix(self) -> Array:
         fixed = super().matrix()
@@ -114,6 +122,12 @@ class QuotaSet(HeldSet):
         chosen = settings.QUOTA_NEWTON
         n_numbers = max(n_numbers, chosen.min_numbers_in_annealing)
         return chosen.reads_per_shift * n_numbers
+
+    def n_read_for_shift(self, n_shares: int) -> float:
+        """Numbers that are read to find a shift on a path, of three or more classes."""
+        chosen = settings.QUOTA_NEWTON
+        n_numbers = max(chosen.min_numbers_on_paths, n_shares)
+        return float(chosen.reads_per_shift * n_numbers)
 
     def find_shift(self, scores: Array, start: Shift | None = None) -> Shift:
         """Find the shift that fills the quotas, from that of similar scores.
@@ -168,22 +182,83 @@ class QuotaSet(HeldSet):
         return float(self.weights @ largest + self.quotas.hard_cost(shift))
 
 
+@dataclass(eq=False)
+class QuotaPart(QuotaSet):
+    """The attainable set, with quotas, of some of the rows: the others are streamed.
+
+    A close upper bound is enough as its support.
+    """
+
+    # The shifts of the last stack of scores, where those of the next one begin.
+    _last_shifts: Array | None = field(default=None, init=False)
+
+    def n_read_for_shift(self, n_shares: int) -> float:
+        # Every read forms products of all pairs of classes.
+        reads_per_class = settings.QUOTA_BOUNDS.reads_per_class_and_shift
+        return reads_per_class * len(self.labeled_point) * n_shares
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        stack = self.scores_of_rows(scores)
+        start = self._last_shifts
+        if start is not None and len(start) != len(stack):
+            start = None
+        shifts = balance(stack, self.weights, self.quotas, start)
+        self._last_shifts = shifts
+        points, log_sums = HeldSet.soft_points(self, shifted(scores, shifts))
+        return points, log_sums + self.quotas.cost(shifts)
+
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
+        if labels is None or labels.shift is None:
+            return super().support(direction)
+        scores = self.scores_of_rows(direction)
+        shift = self.bounding_shift(direction, labels)
+        largest = (scores.T + shift).max(axis=1)
+        return float(self.weights @ largest + self.quotas.hard_cost(shift))
+
+    def bounding_shift(self, direction: Array, labels: SoftLabels) -> Array:
+        """Return the shift that bounds a linear function which labels nearly attain."""
+        assert labels.shift is not None
+        scores = self.scores_of_rows(direction)
+        attained = float(np.vdot(direction, labels.point - self.labeled_point))
+        return bounding_shift(scores, self.weights, self.quotas, attained, labels.shift)
+
+
+@dataclass(eq=False, kw_only=True)
 class QuotaStreamedSet(StreamedSet):
     """The attainable set of all unlabeled rows with quotas: each method some passes.
 
     The shift is found on the rows of an earlier shift, or else of the sample. The rows
     near boundaries that a pass returns then correct it, with all other rows labeled as
     they are.
+
+    Attributes
+    ----------
+    rounds : the set that fills quotas by sums over all rows
     """
+
+    rounds: StreamedSet
 
     def __post_init__(self) -> None:
         super().__post_init__()
         returned = int(settings.QUOTA_PASSES.returned_share * self._max_returned)
-        self._min_returned = max(self._min_returned, returned)
+        # Only one of every two rows would come back if slightly more than the largest
+        # number were near.
+        most = self._max_returned // 2
+        self._min_returned = min(max(self._min_returned, returned), most)
+
+    def return_more(self, max_rows: int) -> None:
+        # They are held in memory, where no more than a sample is.
+        width = self.labeled_point.shape[1]
+        max_held = settings.HOLDING.max_entries_of_sample // width
+        super().return_more(min(max_rows, max_held))
 
     @property
-    def _sample(self) -> QuotaSet:
-        assert isinstance(self.held, QuotaSet)
+    def is_exhausted(self) -> bool:
+        return self.n_passes >= settings.QUOTA_PASSES.max_passes_of_search
+
+    @property
+    def _sample(self) -> QuotaPart:
+        assert isinstance(self.held, QuotaPart)
         return self.held
 
     def label(
@@ -213,16 +288,37 @@ class QuotaStreamedSet(StreamedSet):
             guide = returned
             # 3. The correction must be small enough for the other rows to keep theirs.
             if _is_close(labeling, free, shift, quotas):
-                break
+                return labeling
+        # 4. Where it is not, sums over all rows lead to the shift, in further passes.
+        return self._filled_by_sums(scores, labeling)
+
+    def _filled_by_sums(self, scores: Array, unfilled: QuotaLabeling) -> QuotaLabeling:
+        """Return a labeling that fills the quotas, or the unfilled one."""
+        quotas = self._sample.quotas
+        n_passes = self.rounds.n_passes
+        filled = self.rounds.soft_labels(scores, unfilled)
+        self.n_passes += self.rounds.n_passes - n_passes
+        unfilled.are_filled = False
+        if not filled.are_filled or filled.shift is None:
+            return unfilled
+        free = super().label(filled.scores)
+        # With this shift the rows near boundaries fill what the others leave.
+        returned, taken = self._with_quotas_left(free, quotas)
+        weight = float(returned.weights.sum())
+        if not returned.quotas.can_be_filled(weight):
+            return unfilled
+        shift = unfilled.shift._replace(values=filled.shift.values)
+        labeling = self._corrected(scores, free, shift, returned, taken)
+        labeling.are_filled = _is_close(labeling, free, shift, quotas)
         return labeling
 
     def _with_quotas_left(
         self, free: Labeling, quotas: Quotas
-    ) -> tuple[QuotaSet, Array]:
+    ) -> tuple[QuotaPart, Array]:
         """Return the rows near boundaries with the quotas left, and what is taken."""
         local: HeldSet = free.local_set
         taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
-        returned = QuotaSet(
+        returned = QuotaPart(
             local.z, local.weights, local.labeled_point, quotas.less(taken)
         )
         return returned, taken
@@ -232,7 +328,7 @@ class QuotaStreamedSet(StreamedSet):
         scores: Array,
         free: Labeling,
         shift: Shift,
-        returned: QuotaSet,
+        returned: QuotaPart,
         taken: Array,
     ) -> QuotaLabeling:
         """Return the labeling whose rows near boundaries fill the quotas left."""
@@ -257,13 +353,13 @@ class QuotaStreamedSet(StreamedSet):
         Infinity, and so no certificate, if the rows of the shift do not fill the
         quotas.
         """
-        start = None if labels is None else labels.shift
-        if start is None or start.rows.z is self._sample.z:
+        if labels is None or labels.shift is None:
+            return np.inf
+        rows = labels.shift.rows
+        if rows.z is self._sample.z:
             # The shift is one of the sample: it need not fill the quotas of all rows.
             return np.inf
-        rows = start.rows
-        scores = rows.scores_of_rows(direction)
-        shift = hard_shift(scores, rows.weights, rows.quotas)
+        shift = rows.bounding_shift(direction, labels)
         # The dual at any shift is an upper bound.
         free_support = super().support(shifted(direction, shift))
         return free_support + self._sample.quotas.hard_cost(shift)
@@ -273,7 +369,7 @@ class QuotaStreamedSet(StreamedSet):
 
 
 def _unfilled(
-    free: Labeling, shift: Shift, returned: QuotaSet, quotas: Quotas, sample: QuotaSet
+    free: Labeling, shift: Shift, returned: QuotaPart, quotas: Quotas, sample: QuotaPart
 ) -> QuotaLabeling:
     """Return a labeling that misses the quotas; the sample finds the next shift."""
     return QuotaLabeling(
@@ -284,6 +380,7 @@ def _unfilled(
         rows=returned,
         shares=free.shares,
         is_thinned=free.is_thinned,
+        are_filled=False,
     )
 
 

@@ -35,6 +35,7 @@ import numpy as np
 from .. import AnyArray, Array
 from ..labelsums import label, second_of_two
 from . import settings
+from .attainable import Shift
 
 # Quotas are filled if no class misses its weight by more than this share of the weight
 # of the rows ...
@@ -459,6 +460,77 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
     # Scores over such a tau label all rows hard but those that nearly tie.
     divided = balance(scores[None] / tau, weights, quotas)[0]
     return np.asarray(tau * divided)
+
+
+def bounding_shift(
+    scores: Array, weights: Array, quotas: Quotas, attained: float, start: Shift
+) -> Array:
+    """Return shifts (K,) whose dual for hard labels is close to its minimum.
+
+    The dual at any shifts is an upper bound of the linear maximum. That of soft labels
+    at a level tau is too high by no more than these labels lose. Tau falls until this
+    is a small share of what the bound exceeds the value ``attained`` by. Rows whose
+    labels are hard for good are left out of the next levels.
+
+    ``start`` is the shift of a labeling. Scores are nearly multiples of its scores, and
+    the first level is as soft as it.
+    """
+    if len(scores) == 2:
+        return _hard_shift_of_two(scores, weights, quotas)
+    score_range = float(np.ptp(scores, axis=0).max(initial=0))
+    if score_range == 0:
+        # All classes tie on every row.
+        return np.zeros(len(scores))
+    chosen = settings.QUOTA_BOUNDS
+    tau = score_range / start.score_range
+    filling = tau * start.values
+    shift = filling
+    # Before the first level nothing is known: an infinite tau makes the first slope 0.
+    previous_tau = np.inf
+    value_of_hard = 0.0
+    while tau > settings.QUOTA_NEWTON.hard_tau * score_range:
+        # 1. Fill the quotas at this level.
+        previous_shift = filling
+        divided = scores[None] / tau
+        shifts_over_tau, is_filled = minimize_dual(
+            divided,
+            weights,
+            quotas,
+            start=shift[None] / tau,
+            max_steps=chosen.max_steps,
+            max_error=settings.QUOTA_NEWTON.rough_error,
+        )
+        if previous_tau == np.inf and not is_filled.all():
+            shifts_over_tau = _balance_from_above(divided, weights, quotas)
+        filling = tau * shifts_over_tau[0]
+
+        # 2. Stop where soft labels lose little.
+        moved = scores + filling[:, None]
+        shares, _ = label(moved / tau, is_soft=True)
+        largest = moved.max(axis=0)
+        lost_by_rows = largest - np.einsum("kn,kn->n", shares, moved)
+        hard_cost = quotas.hard_cost(filling)
+        lost_by_slacks = hard_cost + float(quotas.filled(filling / tau) @ filling)
+        lost = float(weights @ lost_by_rows) + lost_by_slacks
+        bound = value_of_hard + float(weights @ largest) + hard_cost
+        if lost <= chosen.max_lost_share * (bound - attained):
+            break
+
+        # 3. Leave out rows whose labels are hard for good, with what they get.
+        second = np.partition(moved, -2, axis=0)[-2]
+        is_left = largest - second < chosen.hard_lead * tau
+        of_others = shares[:, ~is_left] * weights[~is_left]
+        value_of_hard += float(np.vdot(of_others, scores[:, ~is_left]))
+        quotas = quotas.less(of_others.sum(axis=1))
+        scores = scores[:, is_left]
+        weights = weights[is_left]
+
+        # 4. Extrapolate to the next level.
+        slope = (filling - previous_shift) / (tau - previous_tau)
+        previous_tau = tau
+        tau *= settings.QUOTA_NEWTON.tau_factor
+        shift = filling + (tau - previous_tau) * slope
+    return filling
 
 
 def _hard_shift_of_two(scores: Array, weights: Array, quotas: Quotas) -> Array:

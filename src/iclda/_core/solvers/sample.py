@@ -18,7 +18,7 @@ from ..moments import Moments, moments_of_block
 from ..problem import Problem
 from . import settings
 from .attainable import HeldRows
-from .held import HeldSet, hold_in_memory
+from .held import HeldSet, hold_in_memory, n_held_rows
 from .sets import attainable_sets
 
 
@@ -62,20 +62,6 @@ def draw_sample(problem: Problem, seed: int) -> Sample:
     n_held = n_held_rows(problem)
     rows, weights = problem.unlabeled.sample(n_held, seed)
     return hold_sample(problem, rows, weights)
-
-
-def n_held_rows(problem: Problem) -> int:
-    """Return the number of unlabeled rows that are held: all, or a sample."""
-    chosen = settings.HOLDING
-    width = 1 + problem.whitening.rank
-    n_rows = problem.unlabeled.n_rows
-    # The shares of all classes are held, too.
-    max_by_shares = max(chosen.min_rows, chosen.max_shares // problem.n_classes)
-    max_rows = min(chosen.max_rows, max_by_shares)
-    if n_rows <= max_rows and n_rows * width <= chosen.max_entries_of_all:
-        return n_rows
-    max_by_entries = max(chosen.min_rows, chosen.max_entries_of_sample // width)
-    return min(max_rows, max_by_entries, n_rows)
 
 
 def hold_sample(problem: Problem, rows: Array, weights: Array) -> Sample:

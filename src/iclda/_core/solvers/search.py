@@ -257,6 +257,8 @@ class Search:
         effort = self._effort
         if not path.is_bounded:
             return Outcome.UNBOUNDED
+        if not path.state.labeling.are_filled:
+            return Outcome.UNFILLED
         if gap <= effort.tol:
             return Outcome.CONVERGED
         if path.is_given_up:

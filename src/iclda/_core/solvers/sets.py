@@ -13,10 +13,10 @@ from .. import AnyArray, Array
 from ..problem import Problem
 from . import settings
 from .attainable import AttainableSet, HeldRows
-from .held import hold_in_memory
+from .held import hold_in_memory, n_held_rows
 from .on_device import hold_where_fast
 from .quota_rounds import QuotaRounds
-from .quota_sets import QuotaSet, QuotaStreamedSet
+from .quota_sets import QuotaPart, QuotaSet, QuotaStreamedSet
 from .quotas import Quotas
 from .streamed import StreamedSet
 
@@ -87,10 +87,17 @@ class QuotaSets:
 
     def hold(self, rows: AnyArray, weights: Array) -> QuotaSet:
         free = hold_in_memory(self.problem, rows, weights)
-        return QuotaSet(free.z, free.weights, free.labeled_point, self.quotas)
+        is_streamed = n_held_rows(self.problem) < self.problem.unlabeled.n_rows
+        kind = QuotaPart if is_streamed else QuotaSet
+        return kind(free.z, free.weights, free.labeled_point, self.quotas)
 
     def stream(self, sample: HeldRows) -> StreamedSet:
-        return QuotaStreamedSet(self.problem, sample)
+        assert isinstance(sample, QuotaPart)
+        quotas = replace(self.quotas, sharpness=_SHARPNESS_IN_ROUNDS)
+        rounds = QuotaRounds(
+            problem=self.problem, quotas=quotas, sample=replace(sample, quotas=quotas)
+        )
+        return QuotaStreamedSet(problem=self.problem, held=sample, rounds=rounds)
 
     def open_for_rounds(self) -> AttainableSet:
         problem = self.problem

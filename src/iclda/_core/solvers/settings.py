@@ -327,10 +327,26 @@ class QuotaNewton:
 
 
 @dataclass(frozen=True)
-class QuotaPasses:
-    """Passes over all rows that fill the quotas of one labeling."""
+class QuotaBounds:
+    """Shifts that bound a linear function where rows are streamed."""
 
-    max_passes: int = 5
+    # Share of the gap by which the bound may be too high.
+    max_lost_share: float = 0.05
+    # Steps at each level of tau.
+    max_steps: int = 20
+    # Difference of scores, over tau, from which a row keeps its label at lower levels.
+    hard_lead: float = 100.0
+    # Times that the shares are read for each class to find a shift.
+    reads_per_class_and_shift: float = 1.0
+
+
+@dataclass(frozen=True)
+class QuotaPasses:
+    """Passes over all rows that fill the quotas of one labeling of a search."""
+
+    max_passes: int = 2
+    # A search ends after this many passes: EM takes 20 to 40.
+    max_passes_of_search: int = 120
     # Weight, over that of all rows, that a sample of the rows near boundaries can
     # correct.
     max_corrected_share: float = 1e-3
@@ -456,6 +472,7 @@ CONVEX = Convex()
 SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
+QUOTA_BOUNDS = QuotaBounds()
 QUOTA_PASSES = QuotaPasses()
 QUOTA_ROUNDS = QuotaRoundSteps()
 PROOF = Proof()

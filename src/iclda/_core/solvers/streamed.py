@@ -82,6 +82,11 @@ class StreamedSet:
     def labeled_point(self) -> Array:
         return self.problem.labeled_point
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the passes of a search are used up; without quotas they never are."""
+        return False
+
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         assert self.held is not None
         # 1. See by the sample which rows a pass should return.
