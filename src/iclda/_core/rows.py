@@ -47,16 +47,29 @@ class Memory:
     def fetch(self, array: Any) -> AnyArray:
         return np.asarray(array)
 
+    def fetch_all(self, *arrays: Any) -> tuple[Any, ...]:
+        return arrays
+
     def label(self, scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
         return label(scores, is_soft=is_soft)
 
     def solve(self, matrix: Array, right: Array) -> Array:
         return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
+    def sum_over_classes(self, shares: Array, values: Array) -> Array:
+        return np.asarray(np.einsum("kn,kn->n", shares, values))
+
+    def take_classes(self, array: Array, classes: AnyArray) -> Array:
+        # np.take is slow where the classes of a row are next to each other in memory.
+        return array[..., classes, :]
+
+
+MEMORY = Memory()
+
 
 def place_of_rows(rows: Rows) -> Any:
     """Return the ``Place`` where arrays that belong to rows are computed with."""
-    return Memory() if rows.held_at is None else rows.held_at
+    return MEMORY if rows.held_at is None else rows.held_at
 
 
 class Rows(Protocol):

@@ -68,6 +68,16 @@ class Place:
         """Return an array of the device in memory."""
         return to_host(array)
 
+    def fetch_all(self, *arrays: Any) -> list[AnyArray]:
+        """Return small arrays of the device in memory, all in one move."""
+        flat = [self.xp.reshape(array, (-1,)) for array in arrays]
+        fetched = self.fetch(self.xp.concat(flat))
+        ends = np.cumsum([part.shape[0] for part in flat])
+        parts = np.split(fetched, ends[:-1])
+        return [
+            part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)
+        ]
+
     def label(self, scores: Any, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
         """Return shares and log-sum-exp of scores (..., K, n).
 
@@ -103,6 +113,10 @@ class Place:
     def sum_over_classes(self, shares: Any, values: Any) -> Any:
         """Return the sum over classes of shares times values, both (K, n)."""
         return self.xp.sum(shares * values, axis=0)
+
+    def take_classes(self, array: Any, classes: Any) -> Any:
+        """Return those of some classes, at placed indices, of an array (..., K, n)."""
+        return self.xp.take(array, classes, axis=-2)
 
     def exactly(self) -> AbstractContextManager[Any]:
         """Return a context in which products keep all digits: JAX rounds by default."""

@@ -19,11 +19,13 @@ from iclda._core.solvers import (
     settings,
 )
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
+from iclda._core.solvers.on_device import DeviceSet
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.quota_sets import QuotaPart
 from iclda._core.solvers.sets import attainable_sets
 from iclda._rows.device import ArrayRows
 from iclda._rows.memory import BlockRows
+from iclda._rows.places import Place, place_of
 from tests.helpers.problems import (
     change_settings,
     draw_sample,
@@ -116,7 +118,7 @@ def test_the_support_is_that_of_a_linear_program(sample, seed, width):
     proportions = shares_of(sample.n_classes, width)
     held = held_rows(sample, proportions)
     direction = np.random.default_rng(seed).standard_normal(held.labeled_point.shape)
-    scores = direction @ held.z.T
+    scores = held.scores_of_rows(direction)
     n_classes, n_rows = scores.shape
     each_class = np.kron(np.eye(n_classes), held.weights)
     low, high = proportions.T * held.weights.sum()
@@ -383,7 +385,7 @@ def test_labels_that_miss_the_quotas_say_so(monkeypatch):
 def test_the_support_of_a_part_bounds_that_of_a_linear_program(seed, sharpness, width):
     sample = draw_sample([8, seed], n_classes=4, n_labeled=16, n_unlabeled=400)
     exact = held_rows(sample, shares_of(4, width))
-    part = QuotaPart(exact.z, exact.weights, exact.labeled_point, exact.quotas)
+    part = QuotaPart(exact.free, exact.quotas)
     rng = np.random.default_rng(seed)
     scores, noise = rng.standard_normal((2, *exact.labeled_point.shape))
     labels = part.label(sharpness * scores)
@@ -394,3 +396,137 @@ def test_the_support_of_a_part_bounds_that_of_a_linear_program(seed, sharpness, 
         assert bound >= largest - 1e-9
         max_share = settings.QUOTA_BOUNDS.max_lost_share
         assert bound - largest <= max_share * (bound - attained) + 1e-9
+
+
+def held_on_device(sample, proportions, monkeypatch):
+    """The same rows on a device, from which nothing can be read by accident."""
+    strict = pytest.importorskip("array_api_strict")
+    place = place_of(strict.asarray([0.0], device=strict.Device("device1")))
+    problem = problem_with_quotas(sample, proportions)
+    change_settings(monkeypatch, "HOLDING", min_entries_on_device=0)
+    with monkeypatch.context() as changed:
+        changed.setattr(type(problem.unlabeled), "held_at", place)
+        return held_rows(sample, proportions)
+
+
+def fetched_from_devices(monkeypatch):
+    """The number of entries of each array that comes back, which sets append to."""
+    n_entries = []
+    fetch = Place.fetch
+
+    def counted(place, array):
+        fetched = fetch(place, array)
+        n_entries.append(fetched.size)
+        return fetched
+
+    monkeypatch.setattr(Place, "fetch", counted)
+    return n_entries
+
+
+@intervals
+@pytest.mark.parametrize("sharpness", [1.0, 100.0])
+def test_labels_on_a_device_are_those_in_memory(monkeypatch, sharpness, width):
+    sample = draw_sample([9, 1], n_classes=4, n_labeled=16, n_unlabeled=400)
+    in_memory = held_rows(sample, shares_of(4, width))
+    on_device = held_on_device(sample, shares_of(4, width), monkeypatch)
+    assert isinstance(on_device.free, DeviceSet)
+    rng = np.random.default_rng(2)
+    scores, direction = rng.standard_normal((2, *in_memory.labeled_point.shape))
+    scores = sharpness * scores
+
+    found = on_device.label(scores)
+    expected = in_memory.label(scores)
+    assert found.log_sum == pytest.approx(expected.log_sum, abs=1e-9)
+    close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-9)
+    close(found.point, expected.point)
+    close(found.product(direction), expected.product(direction))
+    close(found.matrix(), expected.matrix())
+    close(on_device.shares(scores), in_memory.shares(scores))
+    assert found.n_near == np.count_nonzero(
+        in_memory.shares(scores).max(axis=0) < 1 - 1e-12
+    )
+    stack = np.stack([scores, -scores, 0.1 * scores])
+    for one, other in zip(
+        on_device.soft_points(stack), in_memory.soft_points(stack), strict=True
+    ):
+        close(one, other)
+
+    # Rows that classes tie for are not hard: with equal directions all tie for all.
+    for each in (direction, scores, np.ones(scores.shape)):
+        largest = in_memory.support(each)
+        close(on_device.support(each), largest)
+        parts = [QuotaPart(held.free, held.quotas) for held in (on_device, in_memory)]
+        bounds = [part.support(each, part.label(scores)) for part in parts]
+        close(bounds[0], bounds[1])
+        assert bounds[0] >= largest - 1e-9
+
+
+def test_nothing_with_an_axis_of_rows_leaves_a_device(monkeypatch):
+    n_rows = 700
+    n_classes = 5
+    sample = draw_sample([10, 1], n_classes=n_classes, n_labeled=25, n_unlabeled=n_rows)
+    proportions = shares_of(n_classes, 0.1)
+    held = held_on_device(sample, proportions, monkeypatch)
+    part = QuotaPart(held.free, held.quotas)
+    scores = 10 * np.random.default_rng(3).standard_normal(held.labeled_point.shape)
+    n_rows_of_duals = counted_duals(monkeypatch)
+    n_fetched = fetched_from_devices(monkeypatch)
+
+    labels = part.label(scores)
+    # The range of the scores, twice, and the point and the log sum of the labels.
+    assert len(n_fetched) == len(n_rows_of_duals) + 4
+    n_fetched.clear()
+    for _ in range(3):
+        labels.product(scores)
+    # The products, and what the shifts undo.
+    assert len(n_fetched) == 3 + 1
+    part.soft_points(np.stack([scores, -scores]))
+    part.support(scores, labels)
+    part.label(0.9 * scores, labels)
+    assert max(n_fetched) < n_rows
+
+
+def fit_on_device(classifier, X, y, X_unlabeled, monkeypatch):
+    """Fit rows of torch as if the CPU were a device on which rows are held."""
+    torch = pytest.importorskip("torch")
+    change_settings(monkeypatch, "HOLDING", min_entries_on_device=0)
+    with monkeypatch.context() as changed:
+        changed.setattr(ArrayRows, "_is_on_cpu", False)
+        return classifier.fit(X, y, X_unlabeled=torch.tensor(X_unlabeled))
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
+def test_a_fit_that_holds_rows_on_a_device_is_that_in_memory(
+    monkeypatch, classifier, n_classes
+):
+    n_held = 1000
+    hold_few(monkeypatch, n_held, 5)
+    X, y, X_unlabeled = draw_classes(n_classes, 4, 5000, distance=2.0)
+    fetched = fetched_from_devices(monkeypatch)
+    given = classifier(proportions="equal", tol=1e-4)
+    found = fit_on_device(given, X, y, X_unlabeled, monkeypatch)
+    # Scores of the sample choose the rows of each pass, and the ends of few paths are
+    # compared.
+    n_large = sum(n_entries >= n_held for n_entries in fetched)
+    assert n_large <= found.n_passes_ + settings.STARTS.n_followed
+
+    expected = classifier(proportions="equal", tol=1e-4)
+    expected.fit(X, y, X_unlabeled=X_unlabeled)
+    assert found.outcome_ == expected.outcome_ == "converged"
+    assert found.n_passes_ == expected.n_passes_
+    assert found.objective_ == pytest.approx(expected.objective_, abs=1e-9)
+    largest = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7 * largest)
+
+
+def test_the_gap_of_a_fit_on_a_device_bounds_what_is_lost(monkeypatch):
+    hold_few(monkeypatch, 1000, 5)
+    X, y, X_unlabeled = draw_classes(3, 4, 5000, distance=2.0)
+    rough = PessimisticLDA(proportions="equal", tol=0.03)
+    found = fit_on_device(rough, X, y, X_unlabeled, monkeypatch)
+    best = PessimisticLDA(proportions="equal", tol=1e-7)
+    best.fit(X, y, X_unlabeled=X_unlabeled)
+    # The objective is the worst gain, which the labels minimize.
+    lost = found.objective_ - best.objective_
+    assert 1e-4 < lost <= found.gap_

@@ -227,11 +227,22 @@ class AttainableSet(Protocol):
 
 
 class HeldRows(AttainableSet, Protocol):
-    """The attainable set of rows that are held, in memory or on a device."""
+    """The attainable set of rows that are held, in memory or on a device.
+
+    The place (``Place`` of the backends) is where arrays with an axis of rows are.
+    """
+
+    @property
+    def place(self) -> Any:
+        """Where the rows are held."""
 
     @property
     def weights(self) -> Array:
         """Weights (n,) of the rows, over N."""
+
+    @property
+    def placed_weights(self) -> Any:
+        """The weights, at the place."""
 
     @property
     def n_read_by_labeling(self) -> int:
@@ -242,6 +253,9 @@ class HeldRows(AttainableSet, Protocol):
 
     def scores_of_rows(self, scores: Array) -> Array:
         """Return the score of every row in each class, (K, n)."""
+
+    def placed_scores(self, scores: Array) -> Any:
+        """Return the same (..., K, n) of scores (..., K, 1 + rank), at the place."""
 
     def shares(self, scores: Array) -> Array:
         """Return the soft shares (K, n) of the rows.

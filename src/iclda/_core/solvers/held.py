@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import AnyArray, Array
 from ..labelsums import ROUNDING, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
+from ..rows import MEMORY
 from . import settings
 from .attainable import Labeling, SoftLabels, weighted_spread
 
@@ -33,6 +34,7 @@ class HeldSet:
 
     # Rows in memory are never read again.
     n_passes: ClassVar[int] = 0
+    place: ClassVar[Any] = MEMORY
 
     z: Array
     weights: Array
@@ -41,6 +43,10 @@ class HeldSet:
     @property
     def _has_two_classes(self) -> bool:
         return len(self.labeled_point) == 2
+
+    @property
+    def placed_weights(self) -> Array:
+        return self.weights
 
     @property
     def n_read_by_labeling(self) -> int:
@@ -66,7 +72,7 @@ class HeldSet:
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         if self._has_two_classes:
             return self._label_two(scores)
-        shares, log_sums = label(self._scores(scores), is_soft=True)
+        shares, log_sums = label(self.placed_scores(scores), is_soft=True)
         point = self._points(shares * self.weights)
         log_sum = float(log_sums @ self.weights)
         return self._labeling(scores, point, log_sum, shares)
@@ -104,7 +110,7 @@ class HeldSet:
         largest_scores = np.abs(scores) @ self._largest_entries
         tie = ROUNDING * float(largest_scores.max())
         if not self._has_two_classes:
-            shares, _ = label(self._scores(scores), is_soft=False, tie=tie)
+            shares, _ = label(self.placed_scores(scores), is_soft=False, tie=tie)
             return self._points(shares * self.weights)
         is_first = self._lead(scores) >= -tie
         weights_of_first = np.where(is_first, self.weights, 0.0)
@@ -115,7 +121,7 @@ class HeldSet:
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if not self._has_two_classes:
-            largest_scores = self._scores(direction).max(axis=0)
+            largest_scores = self.placed_scores(direction).max(axis=0)
             return float(largest_scores @ self.weights)
         # The largest score is that of the second class plus the lead, if positive.
         lead = self._lead(direction)
@@ -150,7 +156,7 @@ class HeldSet:
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
         if self._has_two_classes:
             return self._soft_points_of_two(scores)
-        shares, log_sums = label(self._scores(scores), is_soft=True)
+        shares, log_sums = label(self.placed_scores(scores), is_soft=True)
         # In place, as the shares (S, K, n) of a stack are large.
         shares *= self.weights
         points = self._points(shares)
@@ -176,17 +182,9 @@ class HeldSet:
         return points, log_sums
 
     def scores_of_rows(self, scores: Array) -> Array:
-        return self._scores(scores)
+        return self.placed_scores(scores)
 
-    def shares(self, scores: Array) -> Array:
-        return self._soft_shares(scores)
-
-    def spread(self, gradient: Array) -> float:
-        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
-        return weighted_spread(ranges, self.weights)
-
-    def _scores(self, scores: Array) -> Array:
-        """Return the scores (..., K, n) of all rows."""
+    def placed_scores(self, scores: Array) -> Array:
         if scores.ndim == 2:
             return np.asarray(scores @ self.z.T)
         # A single product for all scores of the stack.
@@ -194,6 +192,13 @@ class HeldSet:
         flat_scores = scores.reshape(-1, width)
         flat = flat_scores @ self.z.T
         return flat.reshape(*stack, -1)
+
+    def shares(self, scores: Array) -> Array:
+        return self._soft_shares(scores)
+
+    def spread(self, gradient: Array) -> float:
+        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
+        return weighted_spread(ranges, self.weights)
 
     def _lead(self, scores: Array) -> Array:
         """Return how far the first of two classes is ahead, (n,)."""
@@ -205,7 +210,7 @@ class HeldSet:
         if self._has_two_classes:
             shares_of_second = second_of_two(self._lead(scores))
             return shares_of_second[None]
-        return soften(self._scores(scores))
+        return soften(self.placed_scores(scores))
 
     def _points(self, weighted_shares: Array) -> Array:
         """Return the points of shares times weights (..., K, n)."""

@@ -132,13 +132,13 @@ class DeviceSet:
         largest_scores = np.abs(scores) @ self._largest_entries
         tie = ROUNDING * float(largest_scores.max())
 
-        shares, _ = self.place.label(self._scores(scores), is_soft=False, tie=tie)
+        shares, _ = self.place.label(self.placed_scores(scores), is_soft=False, tie=tie)
         return self._points(shares * self.placed_weights)
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         xp = self.place.xp
         # Every row, (n,), goes to the class with the largest score.
-        largest_scores = xp.max(self._scores(direction), axis=0)
+        largest_scores = xp.max(self.placed_scores(direction), axis=0)
         return float(self._sum(largest_scores))
 
     # What the protocol of held rows adds.
@@ -173,7 +173,17 @@ class DeviceSet:
         return points, sums
 
     def scores_of_rows(self, scores: Array) -> Array:
-        return np.asarray(self.place.fetch(self._scores(scores)))
+        return np.asarray(self.place.fetch(self.placed_scores(scores)))
+
+    def placed_scores(self, scores: Array) -> Any:
+        if scores.ndim == 2:
+            return self.place.put(scores) @ self.z.T
+
+        # A single product for all scores of the stack, with S and K as one axis.
+        *stack, width = scores.shape
+        flat_scores = scores.reshape(-1, width)
+        flat = self.place.put(flat_scores) @ self.z.T
+        return self.place.xp.reshape(flat, (*stack, -1))
 
     def shares(self, scores: Array) -> Array:
         placed_shares, _ = self._soft_shares(scores)
@@ -191,19 +201,8 @@ class DeviceSet:
 
     def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
         """Return the soft shares of all rows and their log sums, on the device."""
-        shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+        shares, log_sums = self.place.label(self.placed_scores(scores), is_soft=True)
         return shares, log_sums
-
-    def _scores(self, scores: Array) -> Any:
-        """Return the scores (..., K, n) of all rows, on the device."""
-        if scores.ndim == 2:
-            return self.place.put(scores) @ self.z.T
-
-        # A single product for all scores of the stack, with S and K as one axis.
-        *stack, width = scores.shape
-        flat_scores = scores.reshape(-1, width)
-        flat = self.place.put(flat_scores) @ self.z.T
-        return self.place.xp.reshape(flat, (*stack, -1))
 
     def _points(self, weighted_shares: Any) -> Array:
         """Return the points of shares times weights (..., K, n), in memory."""

@@ -1,22 +1,26 @@
-"""Attainable sets of labelings that fill quotas: of rows in memory, and of all rows.
+"""Attainable sets of labelings that fill quotas: of held rows, and of all rows.
 
 A labeling finds the shift of its scores that fills the quotas (``quotas``); after that
-it is the labeling of the shifted scores. The shift of similar scores, which the labels
-of the state before have, is where the search for it starts.
+it is the labeling of the shifted scores by the set whose labels are free, which knows
+where its rows are. The shift of similar scores, which the labels of the state before
+have, is where the search for it starts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import AnyArray, Array
+from ..problem import Problem
 from . import settings
-from .attainable import Labeling, Shift, SoftLabels, shifted
-from .held import HeldSet, hold_in_memory
-from .quotas import Quotas, balance, bounding_shift, hard_shift
+from .attainable import HeldRows, Labeling, Shift, SoftLabels, shifted
+from .held import hold_in_memory
+from .on_device import hold_where_fast
+from .quotas import Quotas, balance, bounding_shift, hard_shift, largest_range
 from .streamed import StreamedSet
 
 # Relative cutoff for the singular values of the derivative of class weights by shifts.
@@ -34,32 +38,58 @@ class QuotaLabeling(Labeling):
         J - E (E_kk + curvatures)^-1 E'
 
     The second term has the rank K at most.
+
+    Attributes
+    ----------
+    shift : the shift
+    free : the labeling by the shifted scores of the same rows, with labels that are
+        free
     """
 
     rows: QuotaSet
     shift: Shift
+    free: Labeling
+
+    @property
+    def near(self) -> tuple[Any, Any, Any]:
+        return self.free.near
+
+    @property
+    def n_near(self) -> int:
+        return self.free.n_near
 
     @property
     def n_read_for_shift(self) -> float:
-        if len(self.point) == 2:
+        n_classes = len(self.point)
+        if n_classes == 2:
             # The single shift of two classes takes few reads, which are not counted.
             return 0.0
-        return self.rows.n_read_for_shift(self.shares.size)
+        return self.rows.n_read_for_shift(n_classes * len(self.rows.weights))
 
     @property
     def _is_shifted(self) -> AnyArray:
         return self.rows.quotas.is_shifted
 
     @cached_property
-    def _inverse_of_shares(self) -> Array:
-        """Return the inverse in J, (m, m)."""
-        _, weights, shares = self.near
-        if len(shares) == 1:
+    def _near_of_all_classes(self) -> tuple[Any, Any, Any]:
+        """Rows near a boundary, their weights and their shares in all classes."""
+        z, weights, shares = self.near
+        if shares.shape[0] == 1:
+            # Two classes are in memory.
             shares = np.vstack([1 - shares, shares])
-        shares = shares[self._is_shifted]
+        return z, weights, shares
+
+    @cached_property
+    def _inverse_of_shares(self) -> Any:
+        """The inverse in J, (m, m), at the place of the rows."""
+        place = self.rows.place
+        _, weights, shares = self._near_of_all_classes
+        shares = place.take_classes(shares, self.rows.shifted_classes)
         weighted_shares = shares * weights
-        counts = weighted_shares.sum(axis=1)
-        return self._inverse(np.diag(counts) - weighted_shares @ shares.T)
+        counts, products = place.fetch_all(
+            place.xp.sum(weighted_shares, axis=1), weighted_shares @ shares.T
+        )
+        return place.put(self._inverse(np.diag(counts) - products))
 
     def _inverse(self, inner: Array) -> Array:
         """Invert E_kk + curvatures, which is singular where labels are hard."""
@@ -69,24 +99,23 @@ class QuotaLabeling(Labeling):
         return np.asarray(inverse)
 
     def product(self, direction: Array) -> Array:
-        z, weights, shares = self.near
-        if len(shares) == 1:
-            shares = np.vstack([1 - shares, shares])
+        place = self.rows.place
+        z, weights, shares = self._near_of_all_classes
         # The change of the scores of every row becomes that of its shares.
-        change = direction @ z.T
-        change -= np.einsum("kn,kn->n", shares, change)
+        change = place.put(direction) @ z.T
+        change -= place.sum_over_classes(shares, change)
         change *= shares
         # The shifts move back by what restores the weights of the classes: no second
         # product with the rows is needed.
-        back = np.zeros(len(direction))
-        moved_weights = change[self._is_shifted] @ weights
-        back[self._is_shifted] = self._inverse_of_shares @ moved_weights
+        of_shifted = place.take_classes(change, self.rows.shifted_classes)
+        moved_back = self._inverse_of_shares @ (of_shifted @ weights)
+        back = self.rows.from_shifted @ moved_back
         change -= shares * (back[:, None] - back @ shares)
         change *= weights
-        return np.asarray(change @ z)
+        return np.asarray(place.fetch(change @ z))
 
     def matrix(self) -> Array:
-        fixed = super().matrix()
+        fixed = self.free.matrix()
         n_classes, width = self.point.shape
         # Shifts as changes of the free scores, in columns.
         moves = np.zeros((len(fixed), n_classes))
@@ -109,14 +138,40 @@ class QuotaLabeling(Labeling):
 
 
 @dataclass(eq=False)
-class QuotaSet(HeldSet):
-    """The attainable set, with quotas, of rows in memory."""
+class QuotaSet:
+    """The attainable set, with quotas, of rows that are held.
 
+    Attributes
+    ----------
+    free : the set of the rows with labels that are free
+    quotas : the quotas
+    """
+
+    # Rows that are held are never read again.
+    n_passes: ClassVar[int] = 0
+
+    free: HeldRows
     quotas: Quotas
 
     @property
+    def place(self) -> Any:
+        return self.free.place
+
+    @property
+    def weights(self) -> Array:
+        return self.free.weights
+
+    @property
+    def placed_weights(self) -> Any:
+        return self.free.placed_weights
+
+    @property
+    def labeled_point(self) -> Array:
+        return self.free.labeled_point
+
+    @property
     def n_read_by_labeling(self) -> int:
-        n_numbers = super().n_read_by_labeling
+        n_numbers = self.free.n_read_by_labeling
         if len(self.labeled_point) == 2:
             return n_numbers
         chosen = settings.QUOTA_NEWTON
@@ -136,26 +191,19 @@ class QuotaSet(HeldSet):
         scaled with the range of the scores.
         """
         # A stack of one.
-        stack = self.scores_of_rows(scores[None])
-        ranges = np.ptp(stack, axis=1)
+        stack = self.placed_scores(scores[None])
         # A range of 0, where all scores of a row are equal, cannot be a divisor.
-        score_range = float(ranges.max(initial=0)) or 1.0
+        score_range = largest_range(stack, self.place) or 1.0
         begin = None
         if start is not None:
             begin = start.values[None] * score_range / start.score_range
-        shifts = balance(stack, self.weights, self.quotas, begin)
+        shifts = self._balance(stack, begin)
         return Shift(shifts[0], score_range, self)
-
-    def label(
-        self, scores: Array, warm_start: SoftLabels | None = None
-    ) -> QuotaLabeling:
-        start = None if warm_start is None else warm_start.shift
-        return self.label_from(scores, start)
 
     def label_from(self, scores: Array, start: Shift | None) -> QuotaLabeling:
         """Label the rows; ``start`` is the shift of similar scores."""
         shift = self.find_shift(scores, start)
-        free = super().label(shifted(scores, shift.values))
+        free = self.free.label(shifted(scores, shift.values))
         return QuotaLabeling(
             scores=free.scores,
             point=free.point,
@@ -163,23 +211,79 @@ class QuotaSet(HeldSet):
             shift=shift,
             rows=self,
             shares=free.shares,
+            free=free,
         )
+
+    @cached_property
+    def shifted_classes(self) -> Any:
+        """Indices (m,) of the classes that are shifted, at the place."""
+        return self.place.put_as_is(np.flatnonzero(self.quotas.is_shifted))
+
+    @cached_property
+    def from_shifted(self) -> Any:
+        """Matrix (K, m) of zeros and ones from these classes to all, at the place."""
+        identity = np.eye(len(self.labeled_point))
+        return self.place.put(identity[:, self.quotas.is_shifted])
+
+    # The protocol of attainable sets.
+
+    def label(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> QuotaLabeling:
+        start = None if warm_start is None else warm_start.shift
+        return self.label_from(scores, start)
+
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
+        return self.label(scores, warm_start)
+
+    def hard_point(self, scores: Array) -> Array:
+        # Of labels that are free.
+        return self.free.hard_point(scores)
+
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
+        scores = self.placed_scores(direction)
+        shift = hard_shift(scores, self.placed_weights, self.quotas, self.place)
+        return self._bound_by(scores, shift)
+
+    # What the protocol of held rows adds.
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        return self._points_at(scores, self._balance(self.placed_scores(scores)))
+
+    def scores_of_rows(self, scores: Array) -> Array:
+        return self.free.scores_of_rows(scores)
+
+    def placed_scores(self, scores: Array) -> Any:
+        return self.free.placed_scores(scores)
 
     def shares(self, scores: Array) -> Array:
         shift = self.find_shift(scores)
-        return super().shares(shifted(scores, shift.values))
+        return self.free.shares(shifted(scores, shift.values))
 
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        stack = self.scores_of_rows(scores)
-        shifts = balance(stack, self.weights, self.quotas)
-        points, log_sums = super().soft_points(shifted(scores, shifts))
+    def spread(self, gradient: Array) -> float:
+        return self.free.spread(gradient)
+
+    def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
+        # The labels have been shifted.
+        return self.free.label_among(labels, is_thinned=is_thinned)
+
+    def _balance(self, stack: Any, start: Array | None = None) -> Array:
+        """Return the shifts that fill the quotas, of placed scores (S, K, n)."""
+        return balance(stack, self.placed_weights, self.quotas, start, self.place)
+
+    def _points_at(self, scores: Array, shifts: Array) -> tuple[Array, Array]:
+        """Return the points and the duals of a stack of scores at shifts (S, K)."""
+        points, log_sums = self.free.soft_points(shifted(scores, shifts))
         return points, log_sums + self.quotas.cost(shifts)
 
-    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
-        scores = self.scores_of_rows(direction)
-        shift = hard_shift(scores, self.weights, self.quotas)
-        largest = (scores.T + shift).max(axis=1)
-        return float(self.weights @ largest + self.quotas.hard_cost(shift))
+    def _bound_by(self, scores: Any, shift: Array) -> float:
+        """Return the dual of hard labels by placed scores (K, n) at a shift."""
+        place = self.place
+        largest = place.xp.max(scores + place.put(shift)[:, None], axis=0)
+        of_rows = place.fetch(self.placed_weights @ largest)
+        return float(of_rows + self.quotas.hard_cost(shift))
 
 
 @dataclass(eq=False)
@@ -198,29 +302,44 @@ class QuotaPart(QuotaSet):
         return reads_per_class * len(self.labeled_point) * n_shares
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        stack = self.scores_of_rows(scores)
         start = self._last_shifts
-        if start is not None and len(start) != len(stack):
+        if start is not None and len(start) != len(scores):
             start = None
-        shifts = balance(stack, self.weights, self.quotas, start)
+        shifts = self._balance(self.placed_scores(scores), start)
         self._last_shifts = shifts
-        points, log_sums = HeldSet.soft_points(self, shifted(scores, shifts))
-        return points, log_sums + self.quotas.cost(shifts)
+        return self._points_at(scores, shifts)
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if labels is None or labels.shift is None:
             return super().support(direction)
-        scores = self.scores_of_rows(direction)
+        scores = self.placed_scores(direction)
         shift = self.bounding_shift(direction, labels)
-        largest = (scores.T + shift).max(axis=1)
-        return float(self.weights @ largest + self.quotas.hard_cost(shift))
+        return self._bound_by(scores, shift)
 
     def bounding_shift(self, direction: Array, labels: SoftLabels) -> Array:
         """Return the shift that bounds a linear function which labels nearly attain."""
         assert labels.shift is not None
-        scores = self.scores_of_rows(direction)
+        scores = self.placed_scores(direction)
         attained = float(np.vdot(direction, labels.point - self.labeled_point))
-        return bounding_shift(scores, self.weights, self.quotas, attained, labels.shift)
+        return bounding_shift(
+            scores,
+            self.placed_weights,
+            self.quotas,
+            attained,
+            labels.shift,
+            self.place,
+        )
+
+
+def hold_free(
+    problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False
+) -> HeldRows:
+    """Hold rows whose labels are to fill quotas, as a set with labels that are free."""
+    hold = hold_where_fast
+    if problem.n_classes == 2:
+        # Their single shift takes a median and a bracket, which are cheap in memory.
+        hold = hold_in_memory
+    return hold(problem, rows, weights, is_framed=is_framed)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -247,7 +366,7 @@ class QuotaStreamedSet(StreamedSet):
         self._min_returned = min(max(self._min_returned, returned), most)
 
     def return_more(self, max_rows: int) -> None:
-        # They are held in memory, where no more than a sample is.
+        # No more than a sample is held.
         width = self.labeled_point.shape[1]
         max_held = settings.HOLDING.max_entries_of_sample // width
         super().return_more(min(max_rows, max_held))
@@ -316,12 +435,9 @@ class QuotaStreamedSet(StreamedSet):
         self, free: Labeling, quotas: Quotas
     ) -> tuple[QuotaPart, Array]:
         """Return the rows near boundaries with the quotas left, and what is taken."""
-        local: HeldSet = free.local_set
+        local: HeldRows = free.local_set
         taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
-        returned = QuotaPart(
-            local.z, local.weights, local.labeled_point, quotas.less(taken)
-        )
-        return returned, taken
+        return QuotaPart(local, quotas.less(taken)), taken
 
     def _corrected(
         self,
@@ -335,7 +451,7 @@ class QuotaStreamedSet(StreamedSet):
         labeling = returned.label_from(scores, shift)
         # Its dual is that of the rows near boundaries alone: add what the others have
         # at the shift of the pass.
-        local: HeldSet = free.local_set
+        local: HeldRows = free.local_set
         local_log_sum = local.label(shifted(scores, shift.values)).log_sum
         log_sum_of_others = free.log_sum - local_log_sum
         labeling.log_sum += log_sum_of_others - float(shift.values @ taken)
@@ -356,7 +472,7 @@ class QuotaStreamedSet(StreamedSet):
         if labels is None or labels.shift is None:
             return np.inf
         rows = labels.shift.rows
-        if rows.z is self._sample.z:
+        if rows.free is self._sample.free:
             # The shift is one of the sample: it need not fill the quotas of all rows.
             return np.inf
         shift = rows.bounding_shift(direction, labels)
@@ -364,8 +480,8 @@ class QuotaStreamedSet(StreamedSet):
         free_support = super().support(shifted(direction, shift))
         return free_support + self._sample.quotas.hard_cost(shift)
 
-    def _hold(self, u: AnyArray, weights: Array) -> HeldSet:
-        return hold_in_memory(self.problem, u, weights, is_framed=True)
+    def _hold(self, u: AnyArray, weights: Array) -> HeldRows:
+        return hold_free(self.problem, u, weights, is_framed=True)
 
 
 def _unfilled(
@@ -379,6 +495,7 @@ def _unfilled(
         shift=shift._replace(rows=sample),
         rows=returned,
         shares=free.shares,
+        free=free,
         is_thinned=free.is_thinned,
         are_filled=False,
     )

@@ -23,17 +23,22 @@ the last two. Two classes have a single shift, which lies in a bracket.
 
 The shifts of several labelings are found at once: a stack of scores (S, K, n), of n
 rows, has shifts (S, K).
+
+Scores and weights, which have an axis of rows, are at a place, in memory or on a
+device, where the dual is evaluated. Shifts and what else has an axis of classes alone
+are in memory, where Newton's equations are solved. Two classes are in memory only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import AnyArray, Array
-from ..labelsums import label, second_of_two
+from ..labelsums import second_of_two
+from ..rows import MEMORY
 from . import settings
 from .attainable import Shift
 
@@ -122,8 +127,21 @@ class Quotas:
         return np.asarray(slope * share_of_width * (1 - share_of_width))
 
 
+def largest_range(scores: Any, place: Any = MEMORY) -> float:
+    """Return the largest range, over classes, of the scores (..., K, n) of a row."""
+    if 0 in scores.shape:
+        return 0.0
+    xp = place.xp
+    ranges = xp.max(scores, axis=-2) - xp.min(scores, axis=-2)
+    return float(place.fetch(xp.max(ranges)))
+
+
 def balance(
-    scores: Array, weights: Array, quotas: Quotas, start: Array | None = None
+    scores: Any,
+    weights: Any,
+    quotas: Quotas,
+    start: Array | None = None,
+    place: Any = MEMORY,
 ) -> Array:
     """Return the shifts (S, K) by which softmax of scores (S, K, n) fills the quotas.
 
@@ -133,37 +151,42 @@ def balance(
         return _balance_two(scores, weights, quotas, start)
     if start is not None:
         n_steps = settings.QUOTA_NEWTON.max_warm_steps
-        shifts, is_filled = minimize_dual(scores, weights, quotas, start, n_steps)
+        shifts, is_filled = minimize_dual(
+            scores, weights, quotas, start, n_steps, place=place
+        )
         if is_filled.all():
             return shifts
-    return _balance_from_above(scores, weights, quotas)
+    return _balance_from_above(scores, weights, quotas, place)
 
 
-def _balance_from_above(scores: Array, weights: Array, quotas: Quotas) -> Array:
+def _balance_from_above(scores: Any, weights: Any, quotas: Quotas, place: Any) -> Array:
     """Fill the quotas from zero, with labels that are soft at first."""
     # 1. Newton's method converges where the intervals of quotas are soft, too.
     soft = replace(quotas, sharpness=1.0)
-    shifts = _extrapolated_to_scores(scores, weights, soft)
+    shifts = _extrapolated_to_scores(scores, weights, soft, place)
 
     # 2. Sharpen the intervals, level by level.
     chosen = settings.QUOTA_NEWTON
     while True:
-        shifts, _ = minimize_dual(scores, weights, soft, shifts, chosen.max_steps)
+        shifts, _ = minimize_dual(
+            scores, weights, soft, shifts, chosen.max_steps, place=place
+        )
         if soft.sharpness >= quotas.sharpness:
             return shifts
         sharper = soft.sharpness * chosen.sharpness_factor
         soft = replace(soft, sharpness=min(quotas.sharpness, sharper))
 
 
-def _extrapolated_to_scores(scores: Array, weights: Array, quotas: Quotas) -> Array:
+def _extrapolated_to_scores(
+    scores: Any, weights: Any, quotas: Quotas, place: Any
+) -> Array:
     """Return shifts near those that fill the quotas, from levels of softer labels.
 
     Level tau fills the quotas for the scores over tau. Its shifts times tau are
     extrapolated linearly to the next level, and from the last level to tau = 1.
     """
     chosen = settings.QUOTA_NEWTON
-    score_range = float(np.ptp(scores, axis=1).max(initial=0))
-    tau = max(1.0, score_range / chosen.soft_range)
+    tau = max(1.0, largest_range(scores, place) / chosen.soft_range)
     shifts = np.zeros(scores.shape[:2])
     # Before the first level nothing is known: an infinite tau makes the first slope 0.
     previous_tau = np.inf
@@ -177,6 +200,7 @@ def _extrapolated_to_scores(scores: Array, weights: Array, quotas: Quotas) -> Ar
             start=shifts / tau,
             max_steps=chosen.max_steps,
             max_error=chosen.rough_error,
+            place=place,
         )
         filling_shifts = tau * shifts_over_tau
 
@@ -253,18 +277,19 @@ def _bracket(leads: Array) -> tuple[Array, Array]:
 
 
 def minimize_dual(
-    scores: Array,
-    weights: Array,
+    scores: Any,
+    weights: Any,
     quotas: Quotas,
     start: Array,
     max_steps: int,
     max_error: float = _FILLED_ERROR,
+    place: Any = MEMORY,
 ) -> tuple[Array, AnyArray]:
     """Minimize the dual for a stack of scores (S, K, n), by damped Newton steps.
 
     Return the shifts (S, K), and which of them fill the quotas to ``max_error``.
     """
-    newton = _DualNewton(scores, weights, quotas, start, max_error)
+    newton = _DualNewton(scores, weights, quotas, start, max_error, place)
     for _ in range(max_steps):
         open_indices = newton.find_open()
         if not len(open_indices):
@@ -307,23 +332,26 @@ class _DualNewton:
 
     def __init__(
         self,
-        scores: Array,
-        weights: Array,
+        scores: Any,
+        weights: Any,
         quotas: Quotas,
         start: Array,
         max_error: float,
+        place: Any,
     ) -> None:
         self._scores = scores
         self._weights = weights
         self._quotas = quotas
         self._max_error = max_error * quotas.weight
+        self._place = place
         self._shifted_classes = np.flatnonzero(quotas.is_shifted)
+        self._placed_classes = place.put_as_is(self._shifted_classes)
         self.shifts = start.copy()
-        self._dual = _evaluate_dual(scores, weights, quotas, self.shifts)
-        self._ridges = np.zeros(len(scores))
+        self._dual = self._evaluate(scores, self.shifts)
+        self._ridges = np.zeros(len(start))
         # Number of steps in a row that lowered the dual by no more than rounding.
-        self._n_idle = np.zeros(len(scores), dtype=int)
-        self._is_open = np.ones(len(scores), dtype=bool)
+        self._n_idle = np.zeros(len(start), dtype=int)
+        self._is_open = np.ones(len(start), dtype=bool)
 
     @property
     def _errors(self) -> Array:
@@ -395,8 +423,11 @@ class _DualNewton:
         longest_step = settings.QUOTA_NEWTON.hard_score
         moved = self.shifts[indices]
         moved[:, self._shifted_classes] += np.clip(steps, -longest_step, longest_step)
-        scores = self._scores[indices]
-        trial = _evaluate_dual(scores, self._weights, self._quotas, moved)
+        scores = self._scores
+        if len(indices) < len(self.shifts):
+            placed_indices = self._place.put_as_is(indices)
+            scores = self._place.xp.take(scores, placed_indices, axis=0)
+        trial = self._evaluate(scores, moved)
 
         # 2. Judge the steps.
         values = self._dual.values[indices]
@@ -411,6 +442,16 @@ class _DualNewton:
         self.shifts[indices[is_lower]] = moved[is_lower]
         self._dual.replace_at(indices, trial, is_lower)
         return np.asarray(is_lower)
+
+    def _evaluate(self, scores: Any, shifts: Array) -> _Dual:
+        return _evaluate_dual(
+            scores,
+            self._weights,
+            self._quotas,
+            shifts,
+            self._place,
+            self._placed_classes,
+        )
 
 
 def _newton_steps(gradients: Array, hessians: Array, ridges: Array) -> Array:
@@ -427,43 +468,58 @@ def _newton_steps(gradients: Array, hessians: Array, ridges: Array) -> Array:
 
 
 def _evaluate_dual(
-    scores: Array, weights: Array, quotas: Quotas, shifts: Array
+    scores: Any, weights: Any, quotas: Quotas, shifts: Array, place: Any, classes: Any
 ) -> _Dual:
-    """Return the dual of a stack of scores at shifts, with its derivatives."""
-    is_shifted = quotas.is_shifted
-    shares, log_sums = label(scores + shifts[..., None], is_soft=True)
-    shares = shares[:, is_shifted]
-    weighted_shares = shares * weights
-    counts = weighted_shares.sum(axis=-1)
+    """Return the dual of a stack of scores at shifts, with its derivatives.
 
-    # The Hessian of log-sum-exp is diag g - g g', for the shares g of a row.
-    hessians = -(weighted_shares @ np.swapaxes(shares, -1, -2))
+    ``classes`` are the classes that are shifted, at the place.
+    """
+    xp = place.xp
+    # 1. Sum over the rows where these are; only the sums leave.
+    moved = scores + place.put(shifts)[..., None]
+    shares, placed_log_sums = place.label(moved, is_soft=True)
+    shares = place.take_classes(shares, classes)
+    weighted_shares = shares * weights
+    log_sums, counts, products = place.fetch_all(
+        placed_log_sums @ weights,
+        xp.sum(weighted_shares, axis=-1),
+        weighted_shares @ xp.matrix_transpose(shares),
+    )
+
+    # 2. The Hessian of log-sum-exp is diag g - g g', for the shares g of a row.
+    is_shifted = quotas.is_shifted
+    hessians = -products
     curvatures = quotas.curvatures(shifts)[:, is_shifted]
     diagonal = np.arange(np.count_nonzero(is_shifted))
     hessians[:, diagonal, diagonal] += counts + curvatures
     return _Dual(
-        values=log_sums @ weights + quotas.cost(shifts),
+        values=log_sums + quotas.cost(shifts),
         gradients=counts - quotas.filled(shifts)[..., is_shifted],
         hessians=hessians,
     )
 
 
-def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
+def hard_shift(scores: Any, weights: Any, quotas: Quotas, place: Any = MEMORY) -> Array:
     """Return the shifts (K,) by which hard labels by scores (K, n) fill the quotas."""
-    if len(scores) == 2:
+    if scores.shape[0] == 2:
         return _hard_shift_of_two(scores, weights, quotas)
-    score_range = float(np.ptp(scores, axis=0).max(initial=0))
-    tau = settings.QUOTA_NEWTON.hard_tau * score_range
+    tau = settings.QUOTA_NEWTON.hard_tau * largest_range(scores, place)
     if tau == 0:
         # All classes tie on every row.
-        return np.zeros(len(scores))
+        return np.zeros(scores.shape[0])
     # Scores over such a tau label all rows hard but those that nearly tie.
-    divided = balance(scores[None] / tau, weights, quotas)[0]
+    stack = scores[None, ...] / tau
+    divided = balance(stack, weights, quotas, place=place)[0]
     return np.asarray(tau * divided)
 
 
 def bounding_shift(
-    scores: Array, weights: Array, quotas: Quotas, attained: float, start: Shift
+    scores: Any,
+    weights: Any,
+    quotas: Quotas,
+    attained: float,
+    start: Shift,
+    place: Any = MEMORY,
 ) -> Array:
     """Return shifts (K,) whose dual for hard labels is close to its minimum.
 
@@ -475,12 +531,13 @@ def bounding_shift(
     ``start`` is the shift of a labeling. Scores are nearly multiples of its scores, and
     the first level is as soft as it.
     """
-    if len(scores) == 2:
+    if scores.shape[0] == 2:
         return _hard_shift_of_two(scores, weights, quotas)
-    score_range = float(np.ptp(scores, axis=0).max(initial=0))
+    xp = place.xp
+    score_range = largest_range(scores, place)
     if score_range == 0:
         # All classes tie on every row.
-        return np.zeros(len(scores))
+        return np.zeros(scores.shape[0])
     chosen = settings.QUOTA_BOUNDS
     tau = score_range / start.score_range
     filling = tau * start.values
@@ -491,7 +548,7 @@ def bounding_shift(
     while tau > settings.QUOTA_NEWTON.hard_tau * score_range:
         # 1. Fill the quotas at this level.
         previous_shift = filling
-        divided = scores[None] / tau
+        divided = scores[None, ...] / tau
         shifts_over_tau, is_filled = minimize_dual(
             divided,
             weights,
@@ -499,30 +556,39 @@ def bounding_shift(
             start=shift[None] / tau,
             max_steps=chosen.max_steps,
             max_error=settings.QUOTA_NEWTON.rough_error,
+            place=place,
         )
         if previous_tau == np.inf and not is_filled.all():
-            shifts_over_tau = _balance_from_above(divided, weights, quotas)
+            shifts_over_tau = _balance_from_above(divided, weights, quotas, place)
         filling = tau * shifts_over_tau[0]
 
         # 2. Stop where soft labels lose little.
-        moved = scores + filling[:, None]
-        shares, _ = label(moved / tau, is_soft=True)
-        largest = moved.max(axis=0)
-        lost_by_rows = largest - np.einsum("kn,kn->n", shares, moved)
+        moved = scores + place.put(filling)[:, None]
+        shares, _ = place.label(moved / tau, is_soft=True)
+        largest = xp.max(moved, axis=0)
+        lost_by_rows = largest - place.sum_over_classes(shares, moved)
+        lost_by_labels, largest_sum = place.fetch_all(
+            weights @ lost_by_rows, weights @ largest
+        )
         hard_cost = quotas.hard_cost(filling)
         lost_by_slacks = hard_cost + float(quotas.filled(filling / tau) @ filling)
-        lost = float(weights @ lost_by_rows) + lost_by_slacks
-        bound = value_of_hard + float(weights @ largest) + hard_cost
+        lost = float(lost_by_labels) + lost_by_slacks
+        bound = value_of_hard + float(largest_sum) + hard_cost
         if lost <= chosen.max_lost_share * (bound - attained):
             break
 
         # 3. Leave out rows whose labels are hard for good, with what they get.
-        second = np.partition(moved, -2, axis=0)[-2]
-        is_left = largest - second < chosen.hard_lead * tau
-        of_others = shares[:, ~is_left] * weights[~is_left]
-        value_of_hard += float(np.vdot(of_others, scores[:, ~is_left]))
-        quotas = quotas.less(of_others.sum(axis=1))
-        scores = scores[:, is_left]
+        is_near_largest = largest - moved < chosen.hard_lead * tau
+        is_left = xp.count_nonzero(is_near_largest, axis=0) > 1
+        shares_of_others = _columns(shares, ~is_left) * weights[~is_left]
+        scores_of_others = _columns(scores, ~is_left)
+        value_of_others, counts = place.fetch_all(
+            xp.reshape(shares_of_others, (-1,)) @ xp.reshape(scores_of_others, (-1,)),
+            xp.sum(shares_of_others, axis=1),
+        )
+        value_of_hard += float(value_of_others)
+        quotas = quotas.less(counts)
+        scores = _columns(scores, is_left)
         weights = weights[is_left]
 
         # 4. Extrapolate to the next level.
@@ -531,6 +597,12 @@ def bounding_shift(
         tau *= settings.QUOTA_NEWTON.tau_factor
         shift = filling + (tau - previous_tau) * slope
     return filling
+
+
+def _columns(array: Any, is_chosen: Any) -> Any:
+    """Return some columns of an array (K, n)."""
+    # Libraries agree on masks of the first axis only.
+    return array.T[is_chosen].T
 
 
 def _hard_shift_of_two(scores: Array, weights: Array, quotas: Quotas) -> Array:

@@ -13,10 +13,10 @@ from .. import AnyArray, Array
 from ..problem import Problem
 from . import settings
 from .attainable import AttainableSet, HeldRows
-from .held import hold_in_memory, n_held_rows
+from .held import n_held_rows
 from .on_device import hold_where_fast
 from .quota_rounds import QuotaRounds
-from .quota_sets import QuotaPart, QuotaSet, QuotaStreamedSet
+from .quota_sets import QuotaPart, QuotaSet, QuotaStreamedSet, hold_free
 from .quotas import Quotas
 from .streamed import StreamedSet
 
@@ -43,7 +43,7 @@ class AttainableSets(Protocol):
     def open_for_rounds(self) -> AttainableSet:
         """Return the set of all rows for self-learning and EM, which label in rounds.
 
-        Few rows are held in memory; many rows are read in every round.
+        Few rows are held; many rows are read in every round.
         """
 
 
@@ -78,7 +78,7 @@ class FreeSets:
 
 @dataclass(frozen=True)
 class QuotaSets:
-    """Attainable sets of labels that fill quotas; their rows are always in memory."""
+    """Attainable sets of labels that fill quotas."""
 
     are_free: ClassVar[bool] = False
 
@@ -86,10 +86,10 @@ class QuotaSets:
     quotas: Quotas
 
     def hold(self, rows: AnyArray, weights: Array) -> QuotaSet:
-        free = hold_in_memory(self.problem, rows, weights)
+        free = hold_free(self.problem, rows, weights)
         is_streamed = n_held_rows(self.problem) < self.problem.unlabeled.n_rows
         kind = QuotaPart if is_streamed else QuotaSet
-        return kind(free.z, free.weights, free.labeled_point, self.quotas)
+        return kind(free, self.quotas)
 
     def stream(self, sample: HeldRows) -> StreamedSet:
         assert isinstance(sample, QuotaPart)
