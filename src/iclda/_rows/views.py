@@ -108,8 +108,10 @@ class Standardization:
         return len(self.center)
 
     def __call__(self, rows: Any) -> Any:
-        centered = rows - placed_like(rows, self.center)
-        return centered / placed_like(rows, self.scale)
+        scaled = rows - placed_like(rows, self.center)
+        # In place, as a copy of a block takes longer than the division.
+        scaled /= placed_like(rows, self.scale)
+        return scaled
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,25 @@ class UnitLength:
     def __call__(self, rows: Any) -> Any:
         xp = array_namespace(rows)
         centered = rows - placed_like(rows, self.center)
-        # Divide by the largest entry first: its square might overflow or vanish.
-        largest = xp.max(xp.abs(centered), axis=1, keepdims=True)
-        centered = centered / _one_for_zero(largest)
-        squared_lengths = xp.sum(centered * centered, axis=1, keepdims=True)
-        lengths = xp.sqrt(squared_lengths)
-        return centered / _one_for_zero(lengths)
+        with np.errstate(over="ignore", under="ignore"):
+            squared_lengths = xp.vecdot(centered, centered)
+        if not _are_exact(squared_lengths):
+            # Divide by the largest entry first: its square overflows or vanishes.
+            largest = xp.max(xp.abs(centered), axis=1, keepdims=True)
+            centered /= _one_for_zero(largest)
+            squared_lengths = xp.vecdot(centered, centered)
+        lengths = xp.sqrt(squared_lengths)[:, None]
+        centered /= _one_for_zero(lengths)
+        return centered
+
+
+def _are_exact(squared_lengths: Any) -> bool:
+    """Whether no square that mattered to a length has overflowed or vanished."""
+    xp = array_namespace(squared_lengths)
+    limits = xp.finfo(squared_lengths.dtype)
+    is_small = squared_lengths < float(limits.max) ** 0.5
+    is_large = squared_lengths > float(limits.smallest_normal) ** 0.5
+    return bool(xp.all(is_small & is_large))
 
 
 def _one_for_zero(divisors: Any) -> Any:
