@@ -451,7 +451,7 @@ def test_labels_on_a_device_are_those_in_memory(monkeypatch, sharpness, width):
     ):
         close(one, other)
 
-    # Rows that classes tie for are not hard: with equal directions all tie for all.
+    # With the same direction for all classes, these tie on every row.
     for each in (direction, scores, np.ones(scores.shape)):
         largest = in_memory.support(each)
         close(on_device.support(each), largest)
@@ -504,8 +504,17 @@ def test_a_fit_that_holds_rows_on_a_device_is_that_in_memory(
     hold_few(monkeypatch, n_held, 5)
     X, y, X_unlabeled = draw_classes(n_classes, 4, 5000, distance=2.0)
     fetched = fetched_from_devices(monkeypatch)
+    held_at = set()
+    evaluate = quotas._evaluate_dual
+
+    def noted(scores, weights, given_quotas, shifts, place, classes):
+        held_at.add(type(place))
+        return evaluate(scores, weights, given_quotas, shifts, place, classes)
+
+    monkeypatch.setattr(quotas, "_evaluate_dual", noted)
     given = classifier(proportions="equal", tol=1e-4)
     found = fit_on_device(given, X, y, X_unlabeled, monkeypatch)
+    assert held_at == {Place}
     # Scores of the sample choose the rows of each pass, and the ends of few paths are
     # compared.
     n_large = sum(n_entries >= n_held for n_entries in fetched)

@@ -107,9 +107,8 @@ class QuotaLabeling(Labeling):
         change *= shares
         # The shifts move back by what restores the weights of the classes: no second
         # product with the rows is needed.
-        of_shifted = place.take_classes(change, self.rows.shifted_classes)
-        moved_back = self._inverse_of_shares @ (of_shifted @ weights)
-        back = self.rows.from_shifted @ moved_back
+        moved_weights = place.take_classes(change, self.rows.shifted_classes) @ weights
+        back = self.rows.from_shifted @ (self._inverse_of_shares @ moved_weights)
         change -= shares * (back[:, None] - back @ shares)
         change *= weights
         return np.asarray(place.fetch(change @ z))

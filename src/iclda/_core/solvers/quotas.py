@@ -475,9 +475,12 @@ def _evaluate_dual(
     ``classes`` are the classes that are shifted, at the place.
     """
     xp = place.xp
-    # 1. Sum over the rows where these are; only the sums leave.
-    moved = scores + place.put(shifts)[..., None]
-    shares, placed_log_sums = place.label(moved, is_soft=True)
+    # 1. Sum over the rows where these are; only the sums leave. Large arrays that are
+    # not named make room for the next ones.
+    placed_shifts = place.put(shifts)
+    shares, placed_log_sums = place.label(
+        scores + placed_shifts[..., None], is_soft=True
+    )
     shares = place.take_classes(shares, classes)
     weighted_shares = shares * weights
     log_sums, counts, products = place.fetch_all(
