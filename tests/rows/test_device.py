@@ -393,6 +393,21 @@ def test_every_pass_tells_how_far_it_is():
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("library", ["torch", "array_api_strict"])
+def test_systems_are_solved_also_if_rounding_left_a_matrix_indefinite(library):
+    xp = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    roots = rng.normal(size=(2, 6, 8))
+    matrices = roots @ np.swapaxes(roots, 1, 2)
+    right = rng.normal(size=(2, 6, 3))
+    place = place_of(xp.asarray(right))
+    indefinite = matrices - 5 * np.eye(6)
+    assert np.linalg.eigvalsh(indefinite).min() < -0.1
+    for matrix in (matrices, indefinite):
+        found = place.fetch(place.solve(place.put(matrix), place.put(right)))
+        assert_allclose(matrix @ found, right, rtol=1e-9, atol=1e-9)
+
+
 def test_sparse_tensors_are_refused():
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(LARGE.X_unlabeled)

@@ -1,9 +1,11 @@
 """Views: maps of rows that are learned without labels, and fits of mapped rows."""
 
+import warnings
+
 import array_api_strict
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +26,9 @@ from iclda._rows.views import (
     VIEWS,
     WHITEN,
     KernelMap,
+    UnitLength,
     learn_view,
+    placed_view,
     steps_of,
 )
 
@@ -64,6 +68,34 @@ def test_whitened_rows_have_nearly_the_covariance_1_whatever_the_columns_were():
 def test_normalized_rows_have_length_1():
     mapped = learn(NORMALIZE, ROWS)(ROWS)
     assert_allclose(np.linalg.norm(mapped, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-170, 1e170, 1e200])
+def test_rows_whose_squares_leave_the_numbers_have_length_1_too(size):
+    view = UnitLength(np.zeros(4))
+    directions = view(ROWS)
+    rows = ROWS.copy()
+    rows[::2] *= size / 1e3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(view(rows), directions, rtol=1e-12, atol=1e-15)
+    rows[0] = 0.0
+    assert_allclose(view(rows)[1:], directions[1:], rtol=1e-12, atol=1e-15)
+    assert not view(rows)[0].any()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_leaves_the_rows_as_they_are(name):
+    view = learn(name, ROWS)
+    rows = ROWS.copy()
+    rows.flags.writeable = False
+    mapped = view(rows)
+    assert_array_equal(rows, ROWS)
+    # The arrays of a view that serves many blocks are moved beforehand.
+    strict_rows = array_api_strict.asarray(ROWS)
+    placed = placed_view(view, strict_rows)
+    assert_allclose(np.asarray(placed(strict_rows)), mapped, atol=1e-10)
+    assert_array_equal(np.asarray(strict_rows), ROWS)
 
 
 def test_kernel_features_have_the_inner_products_of_the_kernel_of_scikit_learn():
