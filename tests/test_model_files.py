@@ -339,13 +339,31 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("name", ["model.pkl", "model.joblib", "model"])
-def test_a_path_of_another_format_is_refused_with_the_way_out(fitted, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "name_of_skops"),
+    [
+        ("model.pkl", "model.skops"),
+        ("model.joblib", "model.skops"),
+        ("model", "model.skops"),
+        # Models of two versions get two names.
+        ("model.1.2", "model.1.2.skops"),
+        ("..", "../model.skops"),
+    ],
+)
+def test_a_path_of_another_format_is_refused_with_the_way_out(
+    fitted, tmp_path, name, name_of_skops
+):
     problem = re.escape(f"must end in .skops, got '{tmp_path / name}': ")
-    way_out = re.escape(f"Pass '{tmp_path / 'model.skops'}'; for a pickle, ")
+    way_out = re.escape(f"Pass '{tmp_path / name_of_skops}'; for a pickle, ")
     with pytest.raises(ValueError, match=f"{problem}.*{way_out}"):
         save_model(fitted, tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", ["", "."])
+def test_a_path_without_a_name_is_refused_with_one(fitted, path):
+    with pytest.raises(ValueError, match=r"end in \.skops, .* Pass 'model\.skops'"):
+        save_model(fitted, path)
 
 
 def test_a_model_file_is_read_under_any_name(saved):

@@ -31,12 +31,14 @@ def main() -> None:
     handled_signals = (signal.SIGINT, signal.SIGTERM)
     for number in handled_signals:
         signal.signal(number, _stop)
-    from ._system import begin_imports
+    from ._system import begin_imports, keep_imports
 
     begin_imports()
     try:
         make_app()()
     finally:
+        # No command may have begun.
+        keep_imports()
         # Nothing here is worth a last look for garbage, which takes a tenth of a second
         # or more.
         gc.freeze()

@@ -103,6 +103,12 @@ def lazy_names(
     return get_name, list_names
 
 
+class _Imports:
+    """What this process knows about its imports."""
+
+    stopped_collector = False
+
+
 def begin_imports() -> None:
     """Stop the garbage collector until ``keep_imports``.
 
@@ -110,7 +116,10 @@ def begin_imports() -> None:
     imports make stays until the end. Looking through it for garbage, again and again,
     took a fifth of the processor time of a small fit.
     """
-    gc.disable()
+    # A user may have stopped the collector for good.
+    if gc.isenabled():
+        gc.disable()
+        _Imports.stopped_collector = True
 
 
 def keep_imports() -> None:
@@ -119,7 +128,8 @@ def keep_imports() -> None:
     It does nothing in a process that has not called ``begin_imports``, such as one of
     the user that calls functions of this package.
     """
-    if not gc.isenabled():
+    if _Imports.stopped_collector:
+        _Imports.stopped_collector = False
         gc.freeze()
         gc.enable()
 

@@ -97,7 +97,7 @@ def save_model(
         raise ValueError(
             f"path must end in {_SUFFIX}, got {str(path)!r}: save_model writes the "
             "format of skops, which load_model and `iclda predict` read. Pass "
-            f"{str(path.with_suffix(_SUFFIX))!r}; for a pickle, call pickle.dump and "
+            f"{str(_with_suffix(path))!r}; for a pickle, call pickle.dump and "
             "pickle.load instead."
         )
     check_can_save(path)
@@ -127,6 +127,16 @@ def save_model(
         file.writestr(_DETAILS_MEMBER, details)
     with atomic_write(path) as unfinished:
         unfinished.write_bytes(buffer.getvalue())
+
+
+def _with_suffix(path: Path) -> Path:
+    """Return a path like this one that a model may have."""
+    if not path.name or path.name == "..":
+        return path / f"model{_SUFFIX}"
+    # What follows the last point of "model.1.2" is no suffix.
+    if path.suffix[1:].isalpha():
+        return path.with_suffix(_SUFFIX)
+    return path.with_name(path.name + _SUFFIX)
 
 
 def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:

@@ -1,5 +1,6 @@
 """How the command line behaves, whatever the command."""
 
+import gc
 import re
 import subprocess
 import sys
@@ -87,3 +88,37 @@ def test_an_option_of_one_value_is_refused_if_it_is_given_twice(tmp_path):
     assert "--target was given 2 times: leave out all but one." in error
     flags = "--quiet", "--quiet", "--drop", "p", "--drop", "q", "--method", "supervised"
     assert call(*once, *flags) == (0, "", "")
+
+
+def test_a_process_of_the_user_keeps_its_garbage_collector(tmp_path):
+    is_enabled = gc.isenabled()
+    try:
+        for set_collector in (gc.disable, gc.enable):
+            set_collector()
+            before = (gc.isenabled(), gc.get_freeze_count())
+            assert call("show", tmp_path / "none.skops")[0] == 2
+            assert (gc.isenabled(), gc.get_freeze_count()) == before
+    finally:
+        if is_enabled:
+            gc.enable()
+
+
+@pytest.mark.parametrize("words", [["--version"], ["fit"], ["show", "none.skops"]])
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_garbage_collector_is_on_after_a_command_if_it_was_before(
+    words, is_enabled
+):
+    program = (
+        "import gc, sys\n"
+        f"{'' if is_enabled else 'gc.disable()'}\n"
+        "from iclda.__main__ import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    print(gc.isenabled())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == str(is_enabled)

@@ -96,15 +96,15 @@ def test_rows_are_added_only_once_the_last_ones_have_an_answer(table):
     before = (path.parent / "to_label.csv").read_bytes()
     again = ask(path, 8, n_test=4)
     assert (again.n_chosen, again.n_random, again.n_open) == (0, 0, 12)
-    assert again.n_withheld == 12
+    assert again.n_not_added == 12
     sentence = "12 rows in to_label.csv still wait for an answer, so none was added."
     assert sentence in again.lines
     assert (path.parent / "to_label.csv").read_bytes() == before
 
     # As many as are wanted come on request, or with the first answer.
     more = ask(path, 5, more=True)
-    assert (more.n_chosen, more.n_open, more.n_withheld) == (5, 12, 0)
-    assert ask(path, 200).n_withheld == 150 - 17
+    assert (more.n_chosen, more.n_open, more.n_not_added) == (5, 12, 0)
+    assert ask(path, 200).n_not_added == 150 - 17
     fill(truth, most=13)
     later = ask(path, 6)
     assert (later.n_labels, later.n_chosen, later.n_open) == (13, 6, 4)
@@ -116,11 +116,11 @@ def test_a_row_that_gets_its_class_in_the_table_waits_for_no_answer(table):
     frame["label"] = [truth[str(k + 2)] if k < 20 else None for k in range(150)]
     frame.to_csv(path, index=False)
     asked = ask(path, 3).answers.ids()
-    assert ask(path, 3).n_withheld == 3
+    assert ask(path, 3).n_not_added == 3
     frame.loc[int(asked[1]) - 2, "label"] = truth[asked[1]]
     frame.to_csv(path, index=False)
     again = ask(path, 3)
-    assert (again.n_withheld, again.n_open, again.n_chosen) == (0, 2, 3)
+    assert (again.n_not_added, again.n_open, again.n_chosen) == (0, 2, 3)
 
 
 def test_a_round_that_changed_no_tested_prediction_is_said_to_have_changed_nothing():

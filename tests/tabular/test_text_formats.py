@@ -11,6 +11,8 @@ from pandas.testing import assert_frame_equal
 from iclda import SupervisedLDA, _system
 from iclda.model_files import column_kinds
 from iclda.tabular import pipeline, preprocessing, read_table
+from iclda.tabular.files import open_data
+from iclda.tabular.labels import row_ids
 from iclda.tabular.predict import predict_file
 
 TEXT = "size;color;class\n1,5;grün;a\n2;blau;b\n2,5;grün;\n4;;\n"
@@ -56,6 +58,25 @@ def test_an_excel_file_is_read_and_predicted_like_a_csv_file(tmp_path, monkeypat
     for name in ("data.xlsx", "data.csv"):
         predict_file(model, column_kinds(model), Path(name), Path(f"{name}.csv"))
     assert Path("data.xlsx.csv").read_text() == Path("data.csv.csv").read_text()
+
+
+def test_rows_of_an_excel_file_have_the_numbers_of_the_sheet(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "data.xlsx"
+    book = openpyxl.Workbook()
+    cells = {"A3": "size", "B3": "kind", "A4": 1, "B4": "x", "A6": 2, "B6": "y"}
+    for place, value in cells.items():
+        book.active[place] = value
+    book.save(path)
+    file = open_data(path)
+    assert (file.columns, file.n_rows) == (("size", "kind"), 3)
+    # Row 5 is empty.
+    numbered = dict(zip(row_ids(file, "file_row"), file.column("kind"), strict=True))
+    assert {row: kind.as_py() for row, kind in numbered.items()} == {
+        "4": "x",
+        "5": "",
+        "6": "y",
+    }
 
 
 def test_without_a_reader_of_excel_files_the_extra_is_named(tmp_path, monkeypatch):

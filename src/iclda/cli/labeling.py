@@ -178,8 +178,8 @@ def _after_round(asked: Round) -> str:
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
         return f"{fill}, then: {fit}"
-    if asked.n_withheld:
-        rows = plural(asked.n_withheld, "more row")
+    if asked.n_not_added:
+        rows = plural(asked.n_not_added, "more row")
         return f"{fill}, then run the same command again. For {rows} now, add --more"
     test = ". Add --test 50 to measure the error" if asked.needs_random_rows else ""
     return f"{fill}, then run the same command again{test}"

@@ -9,15 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._core import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
 from .._messages import quoted_list, say
 from ..tabular.answer_files import LABEL, OWN_COLUMNS, has_content
 from ..tabular.array_files import FeatureFile
-from ..tabular.cells import require_for_tables, texts_of
+from ..tabular.asked_rows import check_same_rows, shown_cells
+from ..tabular.cells import require_for_tables
 from ..tabular.column_types import pipeline, preprocessing
 from ..tabular.files import open_data, open_table
 from ..tabular.frames import to_pandas_frame
@@ -29,8 +28,6 @@ from .answers import Answers
 
 # All columns of text are shown to a person, and at most this many others.
 _MAX_SHOWN_OTHER_COLUMNS = 8
-# Numbers count as equal up to this relative difference, since a spreadsheet may round.
-_SPREADSHEET_PRECISION = 1e-3
 # A column with at most this many different values looks like one of classes.
 _MAX_PLAUSIBLE_CLASSES = 20
 # A new target must be less similar to the name of any column, from 0 to 1.
@@ -177,48 +174,21 @@ class Pool:
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
         """Return what a person sees of some rows: the texts of every shown column."""
-        frame = self.shown.iloc[rows]
-        cells: dict[str, list[str]] = {}
-        for name in frame.columns:
-            column = _without_midnights(self.shown[name], frame[name])
-            texts = texts_of(column, empty=("",))
-            cells[name] = ["" if text is None else text for text in texts]
-        return cells
+        return shown_cells(self.shown, rows)
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
         """Raise a ValueError if ids no longer name the rows that were asked for.
 
-        The file of answers repeats some cells of every row that it asks for. If more
-        than half of these rows look different now, the file of the rows was replaced.
         ``rows`` are the positions of the rows that were asked for.
         """
-        asked = answers.frame
-        columns = [name for name in asked.columns if self._is_text_or_number(name)]
-        pandas = require_for_tables("pandas")
-        current = pandas.DataFrame(self.cells(rows), columns=columns, index=asked.index)
-
-        # A spreadsheet may have rewritten 0.5 as 0,5, or rounded it: what can be read
-        # as a number is compared as one.
-        asked_numbers = _to_numbers(asked[columns].replace(",", ".", regex=True))
-        is_same_number = np.isclose(
-            _to_numbers(current), asked_numbers, rtol=_SPREADSHEET_PRECISION
+        check_same_rows(
+            answers.frame,
+            answers.path,
+            self.shown,
+            self.file.path,
+            rows,
+            are_numbered=is_row_number(self.file, self.id),
         )
-        is_same = is_same_number | (current == asked[columns])
-        n_changed = int((~is_same.all(axis=1)).sum())
-        if 2 * n_changed > len(rows):
-            raise ValueError(
-                f"{answers.path} does not match {self.file.path}: {n_changed} of "
-                f"{len(rows)} rows look different. Restore the file that they were "
-                "taken from, or name another file of rows to label, which will be "
-                "created."
-            )
-
-    def _is_text_or_number(self, name: str) -> bool:
-        """Return whether a column is shown and holds text or numbers.
-
-        Others, such as dates and truth values, may look different after a spreadsheet.
-        """
-        return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
 
 
 def _default_id(file: DataReader, answers: Path | None) -> str:
@@ -285,18 +255,3 @@ def _columns_like_classes(file: DataReader, id: str) -> list[str]:
         if 2 <= len(values) <= _MAX_PLAUSIBLE_CLASSES and not has_fractions:
             counts[name] = (len(cells), len(values))
     return sorted(counts, key=counts.__getitem__)
-
-
-def _without_midnights(whole_column: Any, cells: Any) -> Any:
-    """Return cells as dates if their whole column holds dates without a time of day."""
-    if whole_column.dtype.kind != "M":
-        return cells
-    days = whole_column.dropna()
-    has_times = (days != days.dt.normalize()).any()
-    return cells if has_times else cells.dt.date
-
-
-def _to_numbers(frame: Any) -> Any:
-    """Return the numbers in a frame of text, NaN for other text."""
-    pandas = require_for_tables("pandas")
-    return frame.apply(pandas.to_numeric, errors="coerce")

@@ -149,7 +149,7 @@ class Round:
         Rows of earlier rounds without an answer.
     n_left : int
         Rows neither labeled nor asked for.
-    n_withheld : int
+    n_not_added : int
         Rows that were wanted and not added, because none of the last round has an
         answer.
     remarks : sequence of str
@@ -164,7 +164,7 @@ class Round:
     n_random: int
     n_open: int
     n_left: int
-    n_withheld: int = 0
+    n_not_added: int = 0
     remarks: Sequence[str] = ()
 
     @property
@@ -175,7 +175,7 @@ class Round:
         if self.n_labels:
             lines.append(str(self.progress))
         rows = plural(self.n_open, "row")
-        if self.n_withheld:
+        if self.n_not_added:
             wait = "waits" if self.n_open == 1 else "wait"
             lines.append(
                 f"{rows} in {path} still {wait} for an answer, so none was added."
@@ -215,7 +215,7 @@ class Round:
             "n_random": self.n_random,
             "n_open": self.n_open,
             "n_left": self.n_left,
-            "n_withheld": self.n_withheld,
+            "n_not_added": self.n_not_added,
             "error": None if estimate is None else vars(estimate),
             "withheld": self.progress.withheld,
             "error_before": self.progress.error_before,
@@ -263,10 +263,10 @@ def ask_for_labels(
     progress = measure_progress(project)
     n_free = int(project.is_free.sum())
     n_wanted = n + n_test
-    n_withheld = 0
+    n_not_added = 0
     if project.is_last_round_open and not more:
-        n_withheld = min(n_wanted, n_free)
-    if n_withheld:
+        n_not_added = min(n_wanted, n_free)
+    if n_not_added:
         batch = project.draw(0, 0)
     else:
         batch = project.draw(n, n_test, unknown=unknown)
@@ -289,6 +289,6 @@ def ask_for_labels(
         n_random=n_drawn[RANDOM],
         n_open=len(project.open_ids),
         n_left=n_free - n_added,
-        n_withheld=n_withheld,
+        n_not_added=n_not_added,
         remarks=remarks,
     )

@@ -27,14 +27,17 @@ from .answer_files import (
     CHOSEN,
     HOW,
     NONE_OF_THESE,
+    OWN_COLUMNS,
     RANDOM,
     are_answers,
     check_spelling,
     read_answers,
 )
 from .array_files import FeatureFile
+from .asked_rows import check_same_rows
 from .cells import require_for_tables, texts_of
 from .files import open_table
+from .frames import to_pandas_frame
 from .read_options import FILE_ROW, ROW, ReadOptions
 from .readers import DataReader, Source, listed_columns, require_columns
 
@@ -148,6 +151,7 @@ class LabelSource:
         answers = read_answers(self.file, self.id, self.target)
         positions = RowPositions(self.data, self.id)
         asked_rows = positions.rows_of(answers[self.id], self.file.path)
+        self._check_same_rows(answers, asked_rows)
         is_chosen = np.zeros(len(positions), dtype=bool)
         is_chosen[asked_rows] = answers[HOW] == CHOSEN
         is_random = np.zeros(len(positions), dtype=bool)
@@ -175,6 +179,28 @@ class LabelSource:
             is_chosen,
             is_none if is_none.any() else None,
             is_random,
+        )
+
+    def _check_same_rows(self, answers: Any, rows: AnyArray) -> None:
+        """Raise a ValueError if rows of the data have changed since they were asked."""
+        assert self.id is not None
+        own = {self.id, self.target, *OWN_COLUMNS}
+        names = [
+            name
+            for name in answers.columns
+            if name in self.data.columns and name not in own
+        ]
+        if not names:
+            return
+        current = to_pandas_frame(self.data.read(names))
+        are_numbered = is_row_number(self.data, self.id)
+        check_same_rows(
+            answers,
+            self.file.path,
+            current,
+            self.data.path,
+            rows,
+            are_numbered=are_numbered,
         )
 
     def _own_labels(self, ids: Iterable[str]) -> dict[str, str]:

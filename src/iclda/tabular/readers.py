@@ -122,7 +122,7 @@ class DataReader:
 
 
 class TableReader(DataReader):
-    """A file of columns, which is read again with every call unless it is held.
+    """A file of columns, which is read again with every call unless these are held.
 
     Subclasses supply ``_read``.
     """
@@ -138,9 +138,9 @@ class TableReader(DataReader):
         self._held = self._read(names, held_as_text)
 
     def read(self, columns: Sequence[str]) -> Any:
-        if self._held is not None:
-            return self._held.select(columns)
-        return self._read(columns, ())
+        if self._held is None or not {*columns} <= {*self._held.column_names}:
+            return self._read(columns, ())
+        return self._held.select(columns)
 
     def column(self, name: str) -> Any:
         """Return one column as an Arrow column, of a CSV file as text."""

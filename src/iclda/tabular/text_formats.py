@@ -60,8 +60,11 @@ def excel_text(path: Path) -> bytes:
     sheet = pandas.read_excel(
         path, engine=engine, dtype=object, keep_default_na=False, header=None
     )
-    text: str = sheet.to_csv(index=False, header=False, lineterminator="\n")
-    return text.encode()
+    # Rows above the names become empty lines, which are no names but count as rows.
+    has_cells = ~(sheet.isna() | (sheet == "")).all(axis=1)
+    n_above = int(has_cells.to_numpy().argmax()) if len(sheet) else 0
+    text: str = sheet[n_above:].to_csv(index=False, header=False, lineterminator="\n")
+    return b"\n" * n_above + text.encode()
 
 
 def format_of(start: bytes, error: UnicodeDecodeError, path: Path) -> str:
