@@ -11,15 +11,8 @@ from functools import cache
 from types import FrameType
 from typing import Annotated, Any
 
-# Modules of commands: while a function of one of them runs, a command has begun.
-_COMMAND_MODULES = (
-    "iclda.cli.compare",
-    "iclda.cli.labeling",
-    "iclda.cli.models",
-    "iclda.cli.playground",
-    "iclda.cli.shares",
-    "iclda.cli.studies",
-)
+# Module and name of the function that runs every command, and explains how it ended.
+_RUNNER = ("iclda.cli.messages", "run")
 # After a signal during an import, look this often whether the import is over.
 _SECONDS_BETWEEN_LOOKS = 0.02
 # Makes the cursor visible again, which a progress bar hides.
@@ -136,12 +129,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     another one. A second signal ends the process at once.
     """
     signal.signal(number, signal.SIG_DFL)
-    callers = set()
+    has_begun = False
+    is_importing = False
     while frame is not None:
-        callers.add(frame.f_globals.get("__name__", ""))
+        module = frame.f_globals.get("__name__", "")
+        has_begun |= (module, frame.f_code.co_name) == _RUNNER
+        is_importing |= module == "importlib._bootstrap"
         frame = frame.f_back
-    is_importing = "importlib._bootstrap" in callers
-    if not callers.isdisjoint(_COMMAND_MODULES):
+    if has_begun:
         if not is_importing:
             # What is interrupted while it is made may complain when it goes, as a
             # ZipFile without a file does. The line of the command says all there is.

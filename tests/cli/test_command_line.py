@@ -17,6 +17,31 @@ def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
 
 
+# Before a command begins, Typer evaluates its annotations in its module.
+INTERRUPTED_BEFORE_IT_BEGINS = """
+import signal, sys
+import typer
+from iclda import __main__
+from iclda.cli import models
+
+def interrupt(app):
+    eval("signal.raise_signal(signal.SIGINT)", {**vars(models), "signal": signal})
+
+typer.Typer.__call__ = interrupt
+__main__.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals as on other systems")
+def test_an_interruption_before_the_command_begins_is_one_line():
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_BEFORE_IT_BEGINS],
+        capture_output=True,
+        text=True,
+    )
+    assert (process.returncode, process.stderr) == (130, "Interrupted.\n")
+
+
 @pytest.mark.parametrize("value", ["x", "-1", "4294967296"])
 def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     code, _, error = call("fit", "x.csv", "--target", "y", "--seed", value)

@@ -408,6 +408,7 @@ def test_systems_are_solved_also_if_rounding_left_a_matrix_indefinite(library):
         assert_allclose(matrix @ found, right, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_sparse_tensors_are_refused():
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(LARGE.X_unlabeled)

@@ -117,11 +117,12 @@ def explained(
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        # Tests run several commands in one process: forget the files of earlier ones.
-        file_numbers.clear()
-        if not imports:
-            keep_imports()
         try:
+            # Tests run several commands in one process: forget the files of earlier
+            # ones.
+            file_numbers.clear()
+            if not imports:
+                keep_imports()
             command(*arguments, **options)
         except KeyboardInterrupt:
             written = ", ".join(map(str, written_files()))
