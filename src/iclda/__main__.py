@@ -24,14 +24,14 @@ def main() -> None:
     handled_signals = (signal.SIGINT, signal.SIGTERM)
     for number in handled_signals:
         signal.signal(number, _stop)
-    from ._system import begin_imports, keep_imports
+    from ._system import pause_collector, resume_collector
 
-    begin_imports()
+    pause_collector()
     try:
         make_app()()
     finally:
         # No command may have begun.
-        keep_imports()
+        resume_collector()
         # Nothing here is worth a last look for garbage, which takes a tenth of a second
         # or more.
         gc.freeze()
@@ -110,7 +110,7 @@ def make_app() -> Any:
         playground.playground,
         labeling.label,
     )
-    # They call ``keep_imports`` after the imports of most of what they need.
+    # They call ``resume_collector`` themselves, after most of their imports.
     importing = (compare.compare, models.fit)
     for command in commands:
         # Studies store every fit at once; other commands write at their end.

@@ -103,14 +103,14 @@ def lazy_names(
     return get_name, list_names
 
 
-class _Imports:
-    """What this process knows about its imports."""
+class _Collector:
+    """What this package has done to the garbage collector of this process."""
 
-    stopped_collector = False
+    is_paused = False
 
 
-def begin_imports() -> None:
-    """Stop the garbage collector until ``keep_imports``.
+def pause_collector() -> None:
+    """Stop the garbage collector until ``resume_collector``, after the imports.
 
     Only a program that imports first, and then ends after some work, may call it. What
     imports make stays until the end. Looking through it for garbage, again and again,
@@ -119,17 +119,17 @@ def begin_imports() -> None:
     # A user may have stopped the collector for good.
     if gc.isenabled():
         gc.disable()
-        _Imports.stopped_collector = True
+        _Collector.is_paused = True
 
 
-def keep_imports() -> None:
-    """Start the collector again after ``begin_imports``, without what exists by now.
+def resume_collector() -> None:
+    """Start the collector again after ``pause_collector``, without what exists by now.
 
-    It does nothing in a process that has not called ``begin_imports``, such as one of
+    It does nothing in a process that has not called ``pause_collector``, such as one of
     the user that calls functions of this package.
     """
-    if _Imports.stopped_collector:
-        _Imports.stopped_collector = False
+    if _Collector.is_paused:
+        _Collector.is_paused = False
         gc.freeze()
         gc.enable()
 

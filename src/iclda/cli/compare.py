@@ -11,7 +11,7 @@ from typer import Option
 
 from .._messages import printable
 from .._progress import show_cells
-from .._system import keep_imports
+from .._system import resume_collector
 from ..methods import COMPARED, FITTED, Method, Shrinkage
 from . import messages, options
 
@@ -151,7 +151,7 @@ def compare(
             from ..tabular.read_options import ReadOptions
             from ..tabular.table import read_file
 
-            keep_imports()
+            resume_collector()
             # A missing package is an error before anything is computed, and a value
             # that was mistyped one before anything is read.
             check_can_report()

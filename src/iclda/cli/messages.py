@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from .._messages import Hint, Text, message_of, printable, wrap
-from .._system import file_numbers, keep_imports, written_files
+from .._system import file_numbers, resume_collector, written_files
 
 # Exit codes of errors that a user can correct, and of an interruption by Ctrl-C.
 USAGE_ERROR = 2
@@ -112,7 +112,7 @@ def explained(
     """Return a command whose correctable errors are one line and exit code 2.
 
     An interruption ends with exit code 130, and with what it means for the files.
-    ``imports`` tells whether the command calls ``keep_imports`` itself.
+    ``imports`` tells whether the command calls ``resume_collector`` itself.
     """
 
     @wraps(command)
@@ -122,7 +122,7 @@ def explained(
             # ones.
             file_numbers.clear()
             if not imports:
-                keep_imports()
+                resume_collector()
             command(*arguments, **options)
         except KeyboardInterrupt:
             written = ", ".join(map(str, written_files()))

@@ -18,7 +18,7 @@ from .._progress import show_cells
 from .._system import (
     atomic_write,
     check_writable,
-    keep_imports,
+    resume_collector,
     without_packages,
 )
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
@@ -167,7 +167,7 @@ def fit(
     from ..tabular.table import read_file
 
     _import_skops()
-    keep_imports()
+    resume_collector()
     # Everything that was typed is checked before anything is read.
     named_method = None
     if method != _AUTO:

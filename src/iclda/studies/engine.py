@@ -34,7 +34,7 @@ from zlib import crc32
 import numpy as np
 
 from .._progress import Advance
-from .._system import begin_imports, keep_imports, one_blas_thread, versions_text
+from .._system import one_blas_thread, pause_collector, resume_collector, versions_text
 from .store import Cell, FitResult, Store
 
 # A worker checks this often whether its parent process still exists.
@@ -352,7 +352,7 @@ def _needed_sets(task: Task, sets: Sets) -> Sets:
 
 def _run_in_worker(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
     # What the worker needs was imported to read the arguments.
-    keep_imports()
+    resume_collector()
     return _run_task(task, sets, run)
 
 
@@ -388,7 +388,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 
 def _start_worker(parent: int) -> None:
-    begin_imports()
+    pause_collector()
     _end_with_parent(parent)
 
 
