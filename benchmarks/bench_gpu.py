@@ -10,6 +10,7 @@ many times as long as EM that is, the rows that get a wrong class, and memory be
 rows. A case ends when its time is up, and the next one begins: the most important come
 first. With ``--parts`` it also prints where the time goes: seconds in some functions,
 with the card synchronized before and after, and what Python spends most time in.
+``--quotas`` measures EM and the searches with ``proportions`` instead.
 ``--small`` runs the same program on the CPU with small numbers, to test it.
 """
 
@@ -27,6 +28,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,33 @@ CASES = [
         (3_000, 32, 2, 64),
     ),
 ]
+
+# Rows and features, and the shrinkage with which eight labels a class are enough.
+_SIZES_WITH_QUOTAS = {(100_000, 64): None, (1_000_000, 384): 0.1}
+
+
+def quota_cases() -> list[Case]:
+    """Return EM, first of each size, and the searches with ``proportions="equal"``."""
+    classifiers = {
+        "em": iclda.ExpectationMaximizationLDA,
+        "implicit": iclda.ImplicitlyConstrainedLDA,
+        "pessimistic": iclda.PessimisticLDA,
+    }
+    cases = []
+    for (n_rows, n_features), shrinkage in _SIZES_WITH_QUOTAS.items():
+        for n_classes in (10, 50, 100):
+            for name, classifier in classifiers.items():
+                case = Case(
+                    f"{name}-quotas-{n_features}-{n_classes}",
+                    f"{classifier.__name__}, equal",
+                    *(n_rows, n_features, n_classes, 8 * n_classes),
+                    partial(classifier, proportions="equal", shrinkage=shrinkage),
+                    None,
+                    60,
+                    (3_000, 20, 3, 60),
+                )
+                cases.append(case)
+    return cases
 
 
 class TimeIsUp(BaseException):
@@ -417,6 +446,9 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", choices=[case.name for case in CASES]
     )
+    parser.add_argument(
+        "--quotas", action="store_true", help="the searches with proportions instead"
+    )
     parser.add_argument("--fits", type=int, default=1, help="timed fits of each case")
     parser.add_argument("--parts", action="store_true", help="where the time goes")
     parser.add_argument("--small", action="store_true", help="on the CPU, a test")
@@ -439,7 +471,7 @@ def main() -> None:
     rows = []
     size: tuple[int, ...] = ()
     em_seconds: dict[tuple[int, ...], float] = {}
-    for case in CASES:
+    for case in quota_cases() if options.quotas else CASES:
         if options.only and case.name not in options.only:
             continue
         if case.sized(options.small) != size:
@@ -461,7 +493,7 @@ def main() -> None:
         if options.out:
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(rows, indent=1, default=str))
-    if not options.only:
+    if not options.only and not options.quotas:
         compare_with_memory(device)
     print(f"{time.perf_counter() - start:.0f} s in all")
 
