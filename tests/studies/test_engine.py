@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import threading
 import warnings
 from contextlib import closing
 from functools import partial
@@ -72,6 +73,22 @@ def test_workers_share_small_cells_with_this_process_and_serve_again():
         assert len(started) == 2
         processes(cells)
         assert set(workers.executor._processes) == started
+
+
+class PickledInMainThread(CodedSet):
+    """Rows that no other thread may pickle, as this one may be changing them."""
+
+    def __reduce__(self):
+        assert threading.current_thread() is threading.main_thread()
+        return CodedSet, (self.X, self.codes)
+
+
+def test_data_sets_are_pickled_before_this_process_computes_with_them():
+    rows = PickledInMainThread(SETS["set"].X, SETS["set"].codes)
+    cells = cells_of("tables", {"set": range(4)}, 2)
+    with closing(CellWorkers(1)) as workers:
+        found = run(cells, {"set": rows}, 2, workers)
+    assert values(found) == values(run(cells))
 
 
 def test_47_a_run_that_stops_early_says_nothing_of_open_cells(workers):

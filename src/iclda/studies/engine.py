@@ -16,6 +16,7 @@ that fits the methods of one cell:
 from __future__ import annotations
 
 import os
+import pickle
 import platform
 import signal
 import time
@@ -25,6 +26,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exception
@@ -251,14 +253,22 @@ def _share(
 class _SharedTasks:
     """Tasks that this process and workers take, one at a time.
 
-    ``finished`` has the results of workers, and their errors.
+    ``finished`` has the results of workers, and their errors. Data sets are pickled
+    before anything is computed: another thread sends tasks, and sets may remember what
+    this one computes of them meanwhile.
     """
 
     waiting: deque[Task]
     sets: Sets
     run: RunCell
     executor: Any
+    pickled_sets: dict[str, bytes] = field(init=False)
     finished: SimpleQueue[Future[list[FitResult]]] = field(default_factory=SimpleQueue)
+
+    def __post_init__(self) -> None:
+        self.pickled_sets = {
+            name: pickle.dumps(data) for name, data in self.sets.items()
+        }
 
     def send_next(self) -> None:
         """Send a task to a worker, if any is left."""
@@ -266,9 +276,9 @@ class _SharedTasks:
             task = self.waiting.popleft()
         except IndexError:
             return
-        needed = _needed_sets(task, self.sets)
+        needed = _needed_sets(task, self.pickled_sets)
         try:
-            future = self.executor.submit(_run_in_worker, task, needed, self.run)
+            future = self.executor.submit(_run_on_pickled, task, needed, self.run)
         except RuntimeError as error:
             # All workers are gone.
             future = Future()
@@ -348,6 +358,19 @@ def _needed_sets(task: Task, sets: Sets) -> Sets:
     """Return the data set of a cell alone, to send it. Drawn problems have none."""
     cell, _ = task
     return {name: sets[name] for name in [cell.dataset] if name in sets}
+
+
+def _run_on_pickled(
+    task: Task, pickled_sets: Mapping[str, bytes], run: RunCell
+) -> list[FitResult]:
+    sets = {name: _unpickled(data) for name, data in pickled_sets.items()}
+    return _run_in_worker(task, sets, run)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(data: bytes) -> Any:
+    """Return an object; most cells of a worker need the same one."""
+    return pickle.loads(data)
 
 
 def _run_in_worker(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
