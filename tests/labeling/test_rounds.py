@@ -137,7 +137,8 @@ def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     asked = ask(path, 6, n_test=30)
     assert asked.progress.estimate is None
     assert (
-        "there are 0 among 12 labels. To draw such rows, run `iclda ask --test 50`."
+        "there are 0 among 12 labels. To draw such rows, use "
+        "the option test of `iclda ask`."
     ) in str(asked.progress)
     assert asked.answers.ids(RANDOM)
     fill(truth)

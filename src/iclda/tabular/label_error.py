@@ -35,7 +35,7 @@ def why_withheld(table: Table) -> str:
     return (
         f"it takes at least {MIN_TESTED_ROWS} labels of rows drawn at random, and "
         f"there are {n_random} among {plural(n_labels, 'label')}. To draw such rows, "
-        "run `iclda ask --test 50`"
+        "use the option test of `iclda ask`"
     )
 
 
