@@ -7,7 +7,6 @@ table --all   also 10 classes x 384, 100 classes x 768
 misses        fits that end below the best of many more starts
 starts        problems whose best maximum a kind of start finds
 settings      each setting halved and doubled: misses and time
-proofs        share of maxima proved to be global, and the time
 """
 
 from __future__ import annotations
@@ -132,11 +131,13 @@ def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]
 
 
 def fit(
-    rows: Rows, seed: int = 0, n_starts: int = 32, *, certify: bool = False
+    rows: Rows,
+    seed: int = 0,
+    n_starts: int = 32,
 ) -> tuple[ImplicitlyConstrainedLDA, float]:
     start = time.process_time()
     model = ImplicitlyConstrainedLDA(
-        shrinkage=rows.shrinkage, random_state=seed, n_starts=n_starts, certify=certify
+        shrinkage=rows.shrinkage, random_state=seed, n_starts=n_starts
     ).fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
     return model, time.process_time() - start
 
@@ -266,29 +267,6 @@ def problem_of(rows: Rows) -> Problem:
     return problems[0]
 
 
-def proofs(*, n_splits: int, n_per_feature: int) -> None:
-    print("| set | splits | proved | s a fit | s more with the proof | most |")
-    print("|---|---|---|---|---|---|")
-    rows = [
-        (name.rsplit(" ", 1)[0], each)
-        for name, each in set_rows(n_splits, n_per_feature)
-    ]
-    for kind in [*dict.fromkeys(name for name, _ in rows), None]:
-        proved = []
-        plain = []
-        more = []
-        for _, each in ((name, each) for name, each in rows if kind in (name, None)):
-            plain.append(fit(each)[1])
-            model, seconds = fit(each, certify=True)
-            proved.append(model.is_global_ is True)
-            more.append(seconds - plain[-1])
-        print(
-            f"| {kind or 'all'} | {len(proved)} | {sum(proved)} | {np.mean(plain):.3f} "
-            f"| {np.mean(more):.3f} | {max(more):.3f} |",
-            flush=True,
-        )
-
-
 @contextmanager
 def changed(group: str, name: str, value: Any) -> Iterator[None]:
     """Search with another value of one setting."""
@@ -343,15 +321,10 @@ def effects(*, n_problems: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "what", choices=["table", "misses", "starts", "settings", "proofs"]
-    )
+    parser.add_argument("what", choices=["table", "misses", "starts", "settings"])
     parser.add_argument("--all", action="store_true", help="the largest problems, too")
     parser.add_argument("--problems", type=int, default=100, help="random problems")
     parser.add_argument("--splits", type=int, default=12, help="of each benchmark set")
-    parser.add_argument(
-        "--labels", type=int, default=2, help="for each feature, of proofs"
-    )
     parser.add_argument("--seeds", type=int, default=4, help="fits of each problem")
     parser.add_argument(
         "--repeats", type=int, default=3, help="of each line of the table"
@@ -366,8 +339,6 @@ def main() -> int:
         )
     elif options.what == "starts":
         starts(n_problems=options.problems, n_splits=options.splits)
-    elif options.what == "proofs":
-        proofs(n_splits=options.splits, n_per_feature=options.labels)
     else:
         effects(n_problems=options.problems)
     return 0

@@ -236,11 +236,6 @@ def larger() -> Iterator[Case]:
             f"larger {seed} AverageLDA",
             lambda d=(X, y, unlabeled): fitted("AverageLDA", *d),
         )
-    X, y, unlabeled = draw(45, 2, 1, 8, 60)
-    yield (
-        "a proof of a global maximum",
-        lambda: fitted("ImplicitlyConstrainedLDA", X, y, unlabeled, certify=True),
-    )
 
 
 def all_cases(folder: Path) -> Iterator[Case]:

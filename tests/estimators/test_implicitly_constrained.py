@@ -8,7 +8,6 @@ from tests.helpers.problems import (
     Sample,
     best_value_known,
     draw_apart,
-    draw_sample,
     fit_shares,
     gap_of_shares,
     labeled_log_likelihood,
@@ -129,21 +128,6 @@ def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
     assert fit.objective_ == pytest.approx(value, abs=1e-8)
     total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
     assert_close(total, np.cov(sample.rows.T, bias=True), 1e-10)
-
-
-def test_a_fit_says_that_it_is_global_only_if_that_was_proved():
-    sample = draw_sample(3, n_labeled=40, n_unlabeled=60)
-    assert sample.fit(ImplicitlyConstrainedLDA()).is_global_ is None
-    fit = sample.fit(ImplicitlyConstrainedLDA(certify=True))
-    assert fit.is_global_ is True
-    assert (
-        sample.fit(ImplicitlyConstrainedLDA(certify=True, n_starts=1)).is_global_
-        is True
-    )
-    with_quotas = ImplicitlyConstrainedLDA(certify=True, proportions="labeled")
-    assert sample.fit(with_quotas).is_global_ is None
-    with pytest.warns(UserWarning, match="no unlabeled rows"):
-        assert ImplicitlyConstrainedLDA().fit(sample.X, sample.y).is_global_ is True
 
 
 def test_a_problem_with_two_maxima_is_said_to_have_them():

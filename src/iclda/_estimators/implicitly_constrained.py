@@ -14,8 +14,6 @@ from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers import Outcome
-from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .base import AT_LEAST_ONE, LinearGaussianClassifier
@@ -36,8 +34,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
     order, no change of labels can raise the objective by more than ``gap_``. The
-    problem can have several local maxima; the best of many starts is taken. ``certify``
-    looks for a proof that it is the global maximum.
+    problem can have several local maxima; the best of many starts is taken.
 
     Parameters
     ----------
@@ -72,10 +69,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
         rows the fit is more accurate than that at no extra cost.
-    certify : bool, default=False
-        Whether to look for a proof that no labeling has an objective above that of the
-        fit by more than 1e-6. It takes up to about a second, and needs two classes,
-        free proportions and several labels for each feature. See ``is_global_``.
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a
         fixed seed: the same data give the same fit.
@@ -111,8 +104,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         certificate.
     n_optima_ : int
         Number of distinct local maxima seen.
-    is_global_ : bool or None
-        True if the maximum is proved to be global, see ``certify``. None says nothing.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
@@ -154,14 +145,12 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     _needs = Needs(positive_priors=True)
     _own_constraints: ClassVar[dict[str, Any]] = {
         "n_starts": AT_LEAST_ONE,
-        "certify": ["boolean"],
     }
 
     proportions: Any = None
     n_starts: int = 32
     max_iter: int = 200
     tol: float = 1e-6
-    certify: bool = False
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -169,17 +158,11 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         if not problem.has_unlabeled_rows:
             fit = supervised_fit(problem)
             objective = _objective(fit.model, problem.labeled)
-            return fit.having(
-                objective_=objective, gap_=0.0, n_optima_=1, is_global_=True
-            )
+            return fit.having(objective_=objective, gap_=0.0, n_optima_=1)
         best = maximize_labeled_likelihood(
             problem, self._limits_of(problem), n_starts=self.n_starts, seed=self._seed()
         )
         model = problem.model_of(best.point, best.rule)
-        # Without a proof it is unknown, and not false.
-        is_global = None
-        if self.certify and best.outcome is Outcome.CONVERGED:
-            is_global = is_proved_global(problem, best.point) or None
         return Fit.of_solution(
             model,
             best,
@@ -188,7 +171,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,
             n_optima_=best.n_optima,
-            is_global_=is_global,
         )
 
     def _seed(self) -> int:

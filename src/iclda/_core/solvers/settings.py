@@ -407,58 +407,6 @@ class QuotaRoundSteps:
     max_changes_of_active_set: int = 50
 
 
-@dataclass(frozen=True)
-class Proof:
-    """Proofs that a maximum is global (``global_bound``)."""
-
-    # Tolerance per unit of labeled weight.
-    gap: float = 1e-6
-    # Number of dimensions, with the one of the class weight.
-    max_width: int = 128
-    # Numbers read by all Newton steps: about a second.
-    max_numbers_read: float = 4e9
-    # What else a step does takes as long as reading this many numbers.
-    overhead_numbers_of_step: float = 1e6
-    # Intervals of r at the beginning.
-    n_columns: int = 8
-    # Newton steps for the multipliers of a large and of a small cell.
-    max_steps_of_large_cell: int = 6
-    max_steps_of_small_cell: int = 15
-    # Width in logit(r) and log(v) below which a cell is small.
-    small_cell_width: float = 0.1
-    # Cells narrower than this are not split: the proof is given up.
-    min_cell_width: float = 1e-4
-    # A cell is split in r if the width in r costs this share of what is lacking.
-    splitting_share_of_lack: float = 0.5
-    # In a large cell, no Newton steps begin at a start that lacks this many times as
-    # much as the best one.
-    max_lack_over_best: float = 5
-    # Bounds are lowered to this share of the tolerance below the target.
-    aimed_share_of_tol: float = 0.1
-    # Step in log(v) by which the lower end of the cells is sought.
-    log_v_step: float = 0.2
-
-    # Newton steps for the multipliers soften the bound by a tau, per unit of labeled
-    # weight. It begins at what is lacking, or at the first one here, and falls by a
-    # factor to a share of itself, between the two smallest ones.
-    min_first_tau: float = 1e-6
-    last_tau_share: float = 0.03
-    last_tau_limits: tuple[float, float] = (2e-7, 0.03)
-    tau_factor: float = 0.3
-    # Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
-    barrier_per_tau: float = 0.02
-    # Gain of a step that is accepted, over the one that its slope predicts.
-    sufficient_gain: float = 0.1
-    # Steps end where the predicted fall is below this share of what is lacking.
-    min_fall_over_lack: float = 0.2
-    # Relative damping: the smallest one, the first one after a failed step, and its
-    # factors after steps that fail and succeed.
-    min_damping: float = 1e-9
-    damping_after_failure: float = 1e-5
-    raised_damping_factor: float = 10
-    lowered_damping_factor: float = 0.1
-
-
 HOLDING = Holding()
 ROUNDS = Rounds()
 STARTS = Starts()
@@ -475,4 +423,3 @@ QUOTA_NEWTON = QuotaNewton()
 QUOTA_BOUNDS = QuotaBounds()
 QUOTA_PASSES = QuotaPasses()
 QUOTA_ROUNDS = QuotaRoundSteps()
-PROOF = Proof()
