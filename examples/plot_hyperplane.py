@@ -3,10 +3,10 @@ Which labels does the fit choose, and what separates them?
 ==========================================================
 
 Implicitly constrained LDA gives every unlabeled row the label that makes the labeled
-rows likelier. The gain of a label is an affine function of the row, so at the optimum
-the labels are hard, and a hyperplane separates them; the few rows that lie on it are
-shared by both classes. That hyperplane is not the decision boundary: the labels say how
-the covariance and the means should be, not which class a row probably has.
+rows likelier. The gain of a label is an affine function of the row, so at the optimum a
+hyperplane separates the labels, and only the few rows that lie on it belong to both
+classes. That hyperplane is not the decision boundary: the labels say how the covariance
+and the means should be, not which class a row probably has.
 """
 
 import matplotlib.pyplot as plt
@@ -24,12 +24,12 @@ y = np.where(np.arange(400) < 8, y_true, -1)
 
 clf = ImplicitlyConstrainedLDA().fit(X, y)
 unlabeled = X[y == -1]
-is_hard = clf.responsibilities_.max(axis=1) > 1 - 1e-9
+is_hard = clf.responsibilities_.max(axis=1) > 0.999
 labels = clf.responsibilities_.argmax(axis=1)
 separator = SVC(kernel="linear", C=1e9).fit(unlabeled[is_hard], labels[is_hard])
 n_right = np.sum(separator.predict(unlabeled[is_hard]) == labels[is_hard])
 print(f"The hyperplane separates {n_right} of {is_hard.sum()} rows with a hard label;")
-print(f"shared_rows_, with a ring: {clf.shared_rows_}.")
+print(f"both classes share {np.sum(~is_hard)} rows, with a ring.")
 
 ax = DecisionBoundaryDisplay.from_estimator(clf, X, y).ax_
 limits = ax.get_xlim(), ax.get_ylim()

@@ -34,7 +34,7 @@ _MIN_STARTS = 4
 # Maxima count as one if their objectives per labeled row differ by less.
 _SAME_OBJECTIVE = 1e-5
 # A row belongs to a class in part if its share is above this.
-_MIN_SHARE = 1e-12
+_MIN_SHARE = 1e-3
 # Random directions along which the width of the attainable set is measured.
 _N_DIRECTIONS = 200
 # Weights of the unlabeled rows in EM, among which cross-validation chooses.
@@ -116,7 +116,8 @@ def _kind_of_optimum(model: Any) -> dict[str, Any]:
         kind = "tied"
     else:
         kind = "hard"
-    return {"kind": kind, "fractional": len(model.shared_rows_), "bound": bound}
+    n_fractional = int((is_in_class.sum(axis=1) > 1).sum())
+    return {"kind": kind, "fractional": n_fractional, "bound": bound}
 
 
 # Widths of the constraints.

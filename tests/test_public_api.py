@@ -120,7 +120,6 @@ def test_attributes_have_the_documented_shapes(classifier):
         "n_features": 2,
         "n_unlabeled": 10,
         "n_labeled": 20,
-        "n_shared": len(getattr(fitted, "shared_rows_", ())),
         "1": 1,
         "n_iter_": getattr(fitted, "n_iter_", None),
     }

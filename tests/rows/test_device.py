@@ -341,7 +341,6 @@ def test_under_dispatch_fitted_arrays_follow_x():
         "coef_",
         "priors_",
         "responsibilities_",
-        "shared_rows_",
     ):
         assert getattr(model, name).device == strict.Device("device1")
     assert isinstance(model.classes_, np.ndarray)

@@ -202,44 +202,6 @@ class StackedRules:
 
 
 @dataclass(frozen=True)
-class LexicographicRule:
-    """Label rows by the largest first score, and ties by softmax of the second ones.
-
-    Classes within ``margin`` of the largest first score tie.
-    """
-
-    first: LinearRule
-    second: LinearRule
-    margin: float
-
-    @property
-    def n_classes(self) -> int:
-        return self.first.n_classes
-
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
-        first = self.first.scores(rows)
-        second = self.second.scores(rows)
-        return lexicographic_shares(first, second, self.margin), None
-
-
-def lexicographic_shares(
-    first: Any, second: Any, margin: float, xp: Any = np, axis: int = 0
-) -> Any:
-    """Return shares of the classes along an axis, by scores of a lexicographic rule."""
-    largest = xp.max(first, axis=axis, keepdims=True)
-    is_tied = first >= largest - margin
-    return tied_shares(second, is_tied, xp, axis)
-
-
-def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
-    """Return the softmax over the classes that tie, along an axis; others get 0."""
-    scores = xp.where(is_tied, scores, -xp.inf)
-    largest = xp.max(scores, axis=axis, keepdims=True)
-    shares = xp.exp(scores - largest)
-    return shares / xp.sum(shares, axis=axis, keepdims=True)
-
-
-@dataclass(frozen=True)
 class AllButFirst:
     """A linear rule whose rows are summed for all classes but the first.
 

@@ -18,7 +18,7 @@ import scipy.linalg
 from . import AnyArray, Array
 from .frame import Frame
 from .gaussian import LOG_2PI, Complement, Gaussians
-from .labelsums import LexicographicRule, LinearRule
+from .labelsums import LinearRule
 from .moments import RANK_TOLERANCE
 
 # Larger numbers are not squared: sums of their squares might overflow.
@@ -128,16 +128,7 @@ class RowSpace(FeatureSpace):
         products = (lift @ covariance) * lift
         return np.asarray(products.sum(axis=1))
 
-    def rule(
-        self, rule: LinearRule | LexicographicRule
-    ) -> LinearRule | LexicographicRule:
-        if isinstance(rule, LexicographicRule):
-            first = self._lifted_rule(rule.first)
-            second = self._lifted_rule(rule.second)
-            return replace(rule, first=first, second=second)
-        return self._lifted_rule(rule)
-
-    def _lifted_rule(self, rule: LinearRule) -> LinearRule:
+    def rule(self, rule: LinearRule) -> LinearRule:
         # Scores that are affine in the coordinates are affine in the features.
         into, shift = self._into()
         intercept = rule.intercept + shift @ rule.coef

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._core import AnyArray, Array
+from .._core import Array
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
@@ -24,8 +23,6 @@ from .rows_reader import RowsReader
 
 # At most this many responsibilities (unlabeled rows times classes) are stored.
 _MAX_STORED_SHARES = 10**6
-# A row is shared unless the rest of its largest share is rounding.
-_SHARE_ROUNDING = 1e-12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,7 +56,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
         predicts, and the fit starts there. None and "free" leave them free; with fewer
         labels than features a free fit may give nearly all unlabeled rows to one class.
-    n_starts : int, default=32
+    n_starts : int, default=10
         Number of labelings to start from. If half of them lead to one maximum, no more
         are tried. If not, four times as many are drawn, and more are made of the best
         ones until that gains nothing any more.
@@ -112,15 +109,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled.
         Stored for rows in memory, up to a million entries; ``impute`` gives them for
-        any rows. Up to 20,000 unlabeled rows (fewer of more than 100 features) and 256
-        unknowns, (n_classes - 1) (n_features + 1), they are, if rounding allows, those
-        of the optimum itself: 0 or 1 but for rows that classes share.
-    shared_rows_ : ndarray of shape (n_shared,)
-        Indices of the rows of ``responsibilities_`` of which no class has all but
-        1e-12. Where hard labels separate all classes, at most (n_classes - 1)
-        (n_features + 1) distinct rows; at an optimum inside the set of all labelings,
-        most rows. With more rows than those above also the ones in a narrow band along
-        each boundary.
+        any rows. Labels are soft in a narrow band along each boundary between labels.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -148,7 +137,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     }
 
     proportions: Any = None
-    n_starts: int = 32
+    n_starts: int = 10
     max_iter: int = 200
     tol: float = 1e-6
     random_state: Any = None
@@ -200,13 +189,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
                 "gives them for any rows."
             )
         return stored
-
-    @property
-    def shared_rows_(self) -> AnyArray:
-        """Indices of the unlabeled rows that more than one class shares."""
-        shares: Any = self.responsibilities_
-        xp = array_namespace(shares)
-        return xp.nonzero(xp.max(shares, axis=1) < 1 - _SHARE_ROUNDING)[0]
 
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.

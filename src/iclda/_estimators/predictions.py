@@ -17,7 +17,7 @@ from array_api_compat import array_namespace, device
 from .._core import AnyArray
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
-from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
+from .._core.labelsums import LinearRule
 from .._rows.places import to_host
 from .._rows.views import View, as_floating, placed_like
 
@@ -111,27 +111,9 @@ def linear_scores(rule: LinearRule, frame: Frame) -> RowFunction:
     return replace(of_frame, of_block=of_block)
 
 
-def imputed_shares(rule: LinearRule | LexicographicRule, frame: Frame) -> RowFunction:
+def imputed_shares(rule: LinearRule, frame: Frame) -> RowFunction:
     """Return the shares (n, K) that a labeling rule in frame coordinates gives rows."""
-    if isinstance(rule, LinearRule):
-        return linear_scores(rule, frame).then(posteriors)
-    # One product gives the scores of both rules side by side, (n, 2 K).
-    first = rule.first
-    second = rule.second
-    n_classes = rule.n_classes
-    coef = np.hstack([first.coef, second.coef])
-    intercept = np.concatenate([first.intercept, second.intercept])
-    both = LinearRule(coef, intercept, is_soft=True)
-
-    def shares_of(both_scores: Any) -> Any:
-        xp = array_namespace(both_scores)
-        first_scores = both_scores[:, :n_classes]
-        second_scores = both_scores[:, n_classes:]
-        return lexicographic_shares(
-            first_scores, second_scores, rule.margin, xp, axis=1
-        )
-
-    return linear_scores(both, frame).then(shares_of)
+    return linear_scores(rule, frame).then(posteriors)
 
 
 def _uses_all(coef: AnyArray) -> bool:

@@ -12,11 +12,9 @@ import numpy as np
 from .._core import AnyArray, Array
 from .._core.labelsums import (
     GivenLabels,
-    LexicographicRule,
     LinearRule,
     Rule,
     StackedRules,
-    lexicographic_shares,
 )
 from .._core.rows import HARD, multiplicities, scrambled
 from .places import Place, to_host
@@ -37,8 +35,6 @@ def labeler_of(rule: Rule, place: Place) -> Labeler:
         return _linear_labeler(rule, place)
     if isinstance(rule, StackedRules):
         return _stacked_labeler(rule, place)
-    if isinstance(rule, LexicographicRule):
-        return _lexicographic_labeler(rule, place)
     assert isinstance(rule, GivenLabels)
     return _given_labeler(rule, place)
 
@@ -67,19 +63,6 @@ def _stacked_labeler(rules: StackedRules, place: Place) -> Labeler:
         return xp.reshape(shares, (rules.n_classes, -1)), _no_log_sums(rows)
 
     return by_all_scores
-
-
-def _lexicographic_labeler(rule: LexicographicRule, place: Place) -> Labeler:
-    first_of = _scorer_of(rule.first, place)
-    second_of = _scorer_of(rule.second, place)
-
-    def by_both_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
-        first = first_of(rows)
-        second = second_of(rows)
-        shares = lexicographic_shares(first, second, rule.margin, place.xp)
-        return shares, _no_log_sums(rows)
-
-    return by_both_scores
 
 
 def _given_labeler(rule: GivenLabels, place: Place) -> Labeler:

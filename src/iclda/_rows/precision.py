@@ -15,7 +15,6 @@ from .._core import Array
 from .._core.frame import Frame
 from .._core.labelsums import (
     LabelSums,
-    LexicographicRule,
     LinearRule,
     Rule,
     StackedRules,
@@ -54,10 +53,6 @@ def label_sums_in(
         rule = replace(rule.moved(offset), tie=tie)
     if isinstance(rule, StackedRules):
         rule = rule.moved(offset)
-    if isinstance(rule, LexicographicRule):
-        first = rule.first.moved(offset)
-        second = rule.second.moved(offset)
-        rule = replace(rule, first=first, second=second)
     if centers is not None:
         centers = centers - offset
 

@@ -9,8 +9,8 @@ from iclda._core.solvers.attainable import gap
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.implicit import (
     _or_supervised,
-    find_candidates,
     maximize_labeled_likelihood,
+    starts_of,
 )
 from iclda._core.solvers.streamed import StreamedSet
 from tests.helpers.problems import change_settings, draw_apart, draw_sample, problem_of
@@ -22,14 +22,15 @@ def _problem(n_classes=3, seed=0):
     return problem, hold_all(problem)
 
 
-def test_candidates_are_few_and_best_first():
-    problem, held = _problem(3, seed=4)
-    found = find_candidates(problem, held, 32, 0, is_sample=False)
-    assert 1 <= len(found.scores) <= settings.STARTS.n_followed
-    values = [
-        float(problem.likelihood.value(held.label(a).point)) for a in found.scores
-    ]
-    assert values == sorted(values, reverse=True)
+def test_starts_are_equal_shares_the_supervised_posterior_and_random_labelings():
+    problem, _ = _problem(3, seed=4)
+    few = starts_of(problem, 2, 0)
+    many = starts_of(problem, 6, 0)
+    assert len(few) == 4
+    assert len(many) == 8
+    np.testing.assert_array_equal(few[0], 0)
+    np.testing.assert_allclose(few[1], start_scores(problem))
+    assert not np.array_equal(many[2:], starts_of(problem, 6, 1)[2:])
 
 
 MANY = draw_sample(n_classes=12, n_features=15, n_labeled=40, n_unlabeled=300, seed=3)

@@ -16,8 +16,7 @@ with H the Hessian of L and J the derivative of the point by the scores. The fir
 of a level starts at the anchor and predicts the end of the level: where labels harden,
 J times the gradient is almost 0, so that the step is gradient / tau.
 
-A path ends when the gap is small enough. On rows in memory it has a limit as tau goes
-to 0, which ``path_limit`` computes.
+A path ends when the gap is small enough.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from . import Limits, settings
 from .continuation import Effort
 from .held import n_held_rows
 from .newton import WorkLeft
-from .search import Candidates, Search, Solution
+from .search import Method, Solution, search
 from .sets import attainable_sets
 from .supervised import supervised_reference, target_of_labeled
 
@@ -102,20 +102,19 @@ def minimize_over_labelings(
     effort = Effort(
         tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
     )
-    search = Search(problem, negative_of, lambda n_rows: effort)
-    search.on_sample(_equal_shares(search))
-    search.on_all_rows()
-    solution = search.solution()
+    method = Method(
+        objective_of=negative_of,
+        starts_of=_equal_shares,
+        effort_of=lambda n_rows: effort,
+        first_heights=(settings.CONVEX.first_height,),
+    )
+    solution = search(problem, method)
     return replace(solution, objective=-solution.objective)
 
 
-def _equal_shares(search: Search) -> Candidates:
-    """Return the only candidate of a concave objective: equal shares, at a high tau."""
-    sample = search.sample
-    scores = np.zeros(sample.problem.labeled_point.shape)
-    gradient = search.follower.state(scores, 1.0).gradient
-    tau = settings.CONVEX.first_height * sample.held.spread(gradient)
-    return Candidates(scores[None], max(tau, search.effort_on_sample.tol))
+def _equal_shares(problem: Problem) -> Array:
+    """Return the only start of a concave objective, (1, K, 1 + rank)."""
+    return np.zeros((1, *problem.labeled_point.shape))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..moments import Moments, moments_of_block
 from ..problem import Problem
 from . import settings
 from .attainable import HeldRows
-from .held import HeldSet, hold_in_memory, n_held_rows
+from .held import n_held_rows
 from .sets import attainable_sets
 
 
@@ -43,18 +43,13 @@ class Sample:
 
     def thinned(self, max_rows: int) -> Sample:
         """Return some of the rows, evenly spaced, with the total weight of all."""
-        if max_rows >= len(self.rows):
+        if max_rows >= len(self.rows) / 2:
+            # Half of the rows would not save enough.
             return self
         chosen = np.linspace(0, len(self.rows) - 1, max_rows).astype(int)
         weights = self.weights[chosen]
         weights = weights * (self.weights.sum() / weights.sum())
         return hold_sample(self.problem, self.rows[chosen], weights)
-
-    def in_memory(self) -> HeldSet:
-        """Return the set of the rows in memory, with labels that are free."""
-        if isinstance(self.held, HeldSet):
-            return self.held
-        return hold_in_memory(self.problem, self.rows, self.weights)
 
 
 def draw_sample(problem: Problem, seed: int) -> Sample:

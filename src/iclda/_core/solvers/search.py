@@ -1,67 +1,41 @@
-"""The search for the maximum of an objective over the attainable set: order of events.
+"""The search for the maximum of an objective over the attainable set.
 
-    search = Search(problem, objective_of, effort_of)
-    search.on_sample(candidates)
-    search.on_all_rows()
-    solution = search.solution()
+``search`` reads from top to bottom like the algorithm (docs/solvers.md):
 
 1. Hold all unlabeled rows in memory or, if they are too many, a sample (``sample``).
-2. On these rows, follow a path from each candidate to a local maximum
-   (``continuation``). The method that calls the search chooses the candidates: many for
-   the likelihood of the labeled rows (``implicit``), one for a concave objective
-   (``pessimistic``). If all rows are held, find the limit of the best path
-   (``path_limit``).
+2. On a part of these rows, follow a path from every start to a local maximum
+   (``continuation``), and follow the best ones on.
 3. If not all rows are held, continue the best path on all of them, which are read in
    passes (``passes``).
 4. Say where the search ended and why, with the gap as a certificate.
 
-Each module knows little of the others: a set of rows knows the points that their
-labelings attain (``attainable``), a path knows the set by that protocol alone, and the
-search knows neither the objective nor the kind of rows. See docs/solvers.md.
+The method that calls the search gives it its objective and its starts: several for the
+likelihood of the labeled rows (``implicit``), one for a concave objective
+(``pessimistic``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import cycle
 
 import numpy as np
 
 from .. import Array
-from ..labelsums import LexicographicRule, LinearRule
+from ..labelsums import LinearRule
 from ..likelihood import Objective
 from ..problem import Problem
 from . import Outcome, settings
 from .attainable import HeldRows
 from .continuation import Effort, Follower, Path, State
 from .passes import SamplePath, best_on_all_rows, follow_in_passes, leave_sample
-from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
 from .sets import attainable_sets
 
-# Rounding errors of the objective and of the gap at a limit: relative to the size of
-# the objective, and to the largest entry of the gradient.
-_VALUE_ROUNDING = 1e-12
-_GRADIENT_ROUNDING = _VALUE_ROUNDING / 100
 # Paths that end equally high are told apart by their points, rounded to this many
 # decimals.
 _TIE_DECIMALS = 6
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Scores near which paths begin, the best first.
-
-    Attributes
-    ----------
-    scores : (S, K, 1 + rank) scores of S candidates, each near the maximum of a level
-    tau : the tau of that level
-    reheating : factor of tau: paths begin at a higher level than that of the candidates
-    """
-
-    scores: Array
-    tau: float
-    reheating: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +55,7 @@ class Solution:
     """
 
     point: Array
-    rule: LinearRule | LexicographicRule
+    rule: LinearRule
     objective: float
     gap: float
     n_iter: int
@@ -91,233 +65,204 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class _Reached:
-    """What a search has reached by a step.
+class Method:
+    """What the search maximizes, where it starts, and when it stops.
 
     Attributes
     ----------
-    best : the best path
-    n_optima : number of distinct labelings in which paths on held rows ended
-    paths : the paths on held rows, as long as these rows are held
-    limit : the limit of the best path, if it was found
-    n_iter_on_sample : Newton steps on a sample, from which the best path was continued
-    n_passes : passes over all rows, with the one for their moments
-    """
-
-    best: Path
-    n_optima: int
-    paths: list[Path] = field(default_factory=list)
-    limit: Limit | None = None
-    n_iter_on_sample: int = 0
-    n_passes: int = 1
-
-
-class Search:
-    """The search of one problem; its methods are called in the order given above.
-
-    The constructor is step 1: it draws the sample.
-
-    Parameters
-    ----------
-    problem : the problem
     objective_of : returns the objective of a problem, in its whitened coordinates; a
         sample, which has coordinates of its own, needs an objective of its own
+    starts_of : returns the scores (S, K, 1 + rank) that paths of a problem start from
     effort_of : returns when paths on a number of rows end
-    seed : seed of the sample
-
-    Attributes
-    ----------
-    sample : the rows that are held, until ``on_all_rows``
-    follower : follows paths on these rows, until ``on_all_rows``
-    effort_on_sample : when paths on these rows end
+    first_heights : tau at which paths start, in turns, over the spread of the gradient
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        objective_of: Callable[[Problem], Objective],
-        effort_of: Callable[[int], Effort],
-        seed: int = 0,
-    ) -> None:
-        effort = effort_of(problem.unlabeled.n_rows)
-        self._problem = problem
-        self._effort = effort
-        self.sample = draw_sample(problem, seed)
-        self._objective = objective_of(problem)
-        # A sample has coordinates, and so an objective, of its own.
-        objective_on_sample = self._objective
-        self.effort_on_sample = effort
-        if not self.sample.is_whole:
-            objective_on_sample = objective_of(self.sample.problem)
-            # A gap below the sampling error says nothing about all rows.
-            sampling_error = settings.GAPS.of_sample * self._objective.weight
-            tol = max(effort.tol, sampling_error)
-            # It takes as much work as if these were all rows.
-            effort_on_sample = effort_of(len(self.sample.rows))
-            self.effort_on_sample = replace(effort_on_sample, tol=tol, aim=tol)
-        self.follower = Follower(objective_on_sample, self.sample.held)
-        self._reached: _Reached
+    objective_of: Callable[[Problem], Objective]
+    starts_of: Callable[[Problem], Array]
+    effort_of: Callable[[int], Effort]
+    first_heights: tuple[float, ...]
 
-    def on_sample(self, candidates: Candidates) -> None:
-        """Follow paths on the held rows, from candidates that may be best: step 2."""
-        effort = self.effort_on_sample
-        is_whole = self.sample.is_whole
-        paths = _follow_candidates(self.follower, candidates, effort, is_whole=is_whole)
-        n_optima = _count_maxima(self.sample.held, paths)
-        if not is_whole:
-            self._reached = _Reached(_highest(paths), n_optima, paths)
-            return
+
+def search(problem: Problem, method: Method, seed: int = 0) -> Solution:
+    """Return the best of several local maxima, with its first-order certificate.
+
+    ``seed`` draws the sample of the rows.
+    """
+    objective = method.objective_of(problem)
+    effort = method.effort_of(problem.unlabeled.n_rows)
+
+    # 1. Hold all unlabeled rows, or a sample.
+    sample = draw_sample(problem, seed)
+
+    # 2. Follow a path from every start on a few of these rows, and the best of them on
+    # all rows that are held.
+    few = sample.thinned(_n_screened(problem))
+    paths, effort_on_sample = _follow_starts(few, method)
+    n_iter = 0
+    if few is not sample:
+        n_iter = _highest(paths).n_iter
+        soft_tau = settings.PASSES.first_tau_of_sample * objective.weight
+        ends = [
+            leave_sample(path, soft_tau, few.problem, sample.problem)
+            for path in _distinct_best(paths, objective.weight, len(few.rows))
+        ]
+        paths, effort_on_sample = _follow_on(sample, method, ends)
+    n_optima = _count_maxima(sample.held, paths)
+    if sample.is_whole:
         # Each of two paths to one maximum ends below it by no more than the gap that is
         # aimed at. Their ends then differ by no more than twice that gap.
-        aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
+        aimed_gap = settings.GAPS.aimed_of_likelihood * objective.weight
         best = _highest_of_ties(paths, 2 * aimed_gap, effort.tol)
-        limit = _limit_of(self.sample, self._objective, best, effort)
-        self._reached = _Reached(best, n_optima, paths, limit)
-
-    def on_all_rows(self) -> None:
-        """Continue the best path on all rows: step 3.
-
-        There is nothing to do if all rows are held, or if the path is unbounded.
-        """
-        if self.sample.is_whole or not self._reached.best.is_bounded:
-            return
-        problem = self._problem
-        objective = self._objective
-        n_optima = self._reached.n_optima
-        n_iter_on_sample = self._reached.best.n_iter
-        on_sample = self.effort_on_sample
-        if on_sample.is_exhausted and self._reached.best.gap > on_sample.tol:
+        n_passes = 1
+    else:
+        # 3. Continue the best path on all rows.
+        n_iter += _highest(paths).n_iter
+        if effort_on_sample.is_exhausted and _highest(paths).gap > effort_on_sample.tol:
             # Where the work on a sample is not enough, that on all rows is not either.
-            self._effort.work.n_numbers = 0
-        starts, rows, weights = self._leave_sample()
-
-        # 1. Whiten the sample again, with all rows: it guides the passes.
+            effort.work.n_numbers = 0
+        min_tau = settings.PASSES.first_tau * objective.weight
+        ends = [leave_sample(path, min_tau, sample.problem, problem) for path in paths]
+        rows = sample.rows
+        weights = sample.weights
+        # The whitened copy of the rows, and all that refers to it, would otherwise stay
+        # in memory while the next one, with the moments of all rows, is made.
+        del sample, few, paths
         sets = attainable_sets(problem)
-        sampling_error_of_row = settings.PASSES.sampling_error * objective.weight
-        sampling_error = sampling_error_of_row / np.sqrt(len(rows))
         reader = sets.stream(sets.hold(rows, weights))
-        del rows, weights
+        sampling_error = _sampling_error(objective.weight, len(rows))
+        start = best_on_all_rows(reader, objective, ends, sampling_error)
+        best = follow_in_passes(reader, objective, start, effort)
+        n_passes = 1 + reader.n_passes
 
-        # 2. Compare paths on all rows if the sample cannot tell which is the best, and
-        # continue that one.
-        start = best_on_all_rows(reader, objective, starts, sampling_error)
-        best = follow_in_passes(reader, objective, start, self._effort)
-        self._reached = _Reached(
-            best,
-            n_optima,
-            n_iter_on_sample=n_iter_on_sample,
-            n_passes=1 + reader.n_passes,
-        )
+    # 4. Say where it ended, and why.
+    return Solution(
+        point=best.state.point,
+        rule=problem.rule_of(best.state.labeling.scores, is_soft=True),
+        objective=best.state.value / objective.weight,
+        gap=best.gap / objective.weight,
+        n_iter=n_iter + best.n_iter,
+        outcome=_outcome_of(best, effort),
+        n_passes=n_passes,
+        n_optima=n_optima,
+    )
 
-    def _leave_sample(self) -> tuple[list[SamplePath], Array, Array]:
-        """Free the sample; return where paths go on, its rows and their weights.
 
-        The whitened copy of the rows, and all that refers to it, would otherwise stay
-        in memory while the next one is made.
-        """
-        sample = self.sample
-        min_tau = settings.PASSES.first_tau * self._objective.weight
-        starts = [
-            leave_sample(path, min_tau, sample.problem, self._problem)
-            for path in self._reached.paths
-        ]
-        del self.sample, self.follower, self._reached
-        return starts, sample.rows, sample.weights
+def _n_screened(problem: Problem) -> int:
+    """Return on how many rows paths are followed from all starts."""
+    chosen = settings.STARTS
+    by_features = chosen.screened_rows_per_feature * problem.whitening.rank
+    return max(chosen.screened_rows, by_features)
 
-    def solution(self) -> Solution:
-        """Return the end of the best path, or its limit, and why it ended: step 4."""
-        reached = self._reached
-        path = reached.best
-        limit = reached.limit
-        weight = self._objective.weight
-        rule: LinearRule | LexicographicRule
-        if limit is None:
-            point = path.state.point
-            value = path.state.value
-            gap = path.gap
-            rule = self._problem.rule_of(path.state.labeling.scores, is_soft=True)
-        else:
-            point = limit.point
-            value = limit.value
-            gap = limit.gap
-            rule = limit.rule(self._problem)
-        return Solution(
-            point=point,
-            rule=rule,
-            objective=value / weight,
-            gap=gap / weight,
-            n_iter=reached.n_iter_on_sample + path.n_iter,
-            outcome=self._outcome_of(path, gap),
-            n_passes=reached.n_passes,
-            n_optima=reached.n_optima,
-        )
 
-    def _outcome_of(self, path: Path, gap: float) -> Outcome:
-        """Return why a path ended with a gap."""
-        effort = self._effort
-        if not path.is_bounded:
-            return Outcome.UNBOUNDED
-        if not path.state.labeling.are_filled:
-            return Outcome.UNFILLED
-        if gap <= effort.tol:
-            return Outcome.CONVERGED
-        if path.is_given_up:
-            return Outcome.NOT_FOUND
-        if path.n_iter >= effort.max_iter:
-            return Outcome.MAX_ITERATIONS
+def _sampling_error(weight: float, n_rows: int) -> float:
+    """Return by how much a value on a sample of the rows may be wrong."""
+    return float(settings.PASSES.sampling_error * weight / np.sqrt(n_rows))
+
+
+def _follow_starts(sample: Sample, method: Method) -> tuple[list[Path], Effort]:
+    """Follow a path from every start on the rows of a sample.
+
+    Most starts meet on the first level, and go on as one.
+    """
+    follower = Follower(method.objective_of(sample.problem), sample.held)
+    effort = _effort_on(sample, method, follower.objective)
+    equal_shares = np.zeros(sample.problem.labeled_point.shape)
+    gradient = follower.state(equal_shares, 1.0).gradient
+    spread = sample.held.spread(gradient)
+    starts = method.starts_of(sample.problem)
+    heights = cycle(method.first_heights)
+    n_heights = len(method.first_heights)
+    n_enough = max(len(starts) / 2, 2 * n_heights)
+    met: list[State] = []
+    for i, (scores, height) in enumerate(zip(starts, heights, strict=False)):
+        if i >= n_enough and len(met) <= n_heights:
+            # Those so far have met at every height: the others would, too.
+            break
+        tau = max(height * spread, effort.tol)
+        start = follower.state(scores, tau)
+        state = follower.follow(start, effort, min_tau=tau).state
+        if _is_far(state, met, settings.STARTS.met_distance):
+            met.append(state)
+    paths = []
+    for state in met:
+        paths.append(follower.follow(state, effort))
         if effort.is_exhausted:
-            return Outcome.NOT_FOUND
-        return Outcome.STALLED
+            break
+    return paths, effort
 
 
-def _follow_candidates(
-    follower: Follower, candidates: Candidates, effort: Effort, *, is_whole: bool
-) -> list[Path]:
-    """Return a path from each candidate, of length zero for those not followed.
+def _follow_on(
+    sample: Sample, method: Method, starts: list[SamplePath]
+) -> tuple[list[Path], Effort]:
+    """Continue paths on the rows of a sample, as long as there is work left."""
+    follower = Follower(method.objective_of(sample.problem), sample.held)
+    effort = _effort_on(sample, method, follower.objective)
+    paths = []
+    for start in starts:
+        state = follower.state(start.scores, start.tau)
+        paths.append(follower.follow(state, effort))
+        if effort.is_exhausted:
+            break
+    return paths, effort
 
-    A candidate is followed if it may lead to the highest maximum so far, as long as
-    there is work left.
+
+def _effort_on(sample: Sample, method: Method, objective: Objective) -> Effort:
+    effort = method.effort_of(len(sample.rows))
+    if sample.is_whole:
+        return effort
+    # A gap below the sampling error says nothing about the other rows.
+    tol = max(effort.tol, settings.GAPS.of_sample * objective.weight)
+    return replace(effort, tol=tol, aim=tol)
+
+
+def _is_far(state: State, others: list[State], distance: float) -> bool:
+    """Return whether a state is further than a distance from all others."""
+    differences = [state.point - other.point for other in others]
+    return all(np.linalg.norm(each) > distance for each in differences)
+
+
+def _distinct_best(paths: list[Path], weight: float, n_rows: int) -> list[Path]:
+    """Return the paths that may lead highest on all rows, the highest first.
+
+    Those within the sampling error of the highest may, and of those that ended at about
+    the same point the highest one is enough.
     """
-    paths: list[Path] = []
-    reheating = candidates.reheating
-    for scores in candidates.scores:
-        candidate = follower.state(scores, candidates.tau)
-        if effort.is_exhausted or not _may_be_best(follower, candidate, paths):
-            paths.append(_unfollowed(follower, candidate))
-            continue
-        start = candidate
-        if reheating != 1:
-            # Scores are nearly gradient / tau: at a higher tau they are smaller.
-            start = follower.state(scores / reheating, reheating * candidates.tau)
-        path = follower.follow(start, effort)
-        has_lost = path.gap > effort.tol and path.state.value < candidate.value
-        if is_whole and path.is_bounded and has_lost:
-            # The path ended early, below the candidate: keep the candidate. A path on a
-            # sample stays, because its levels are where the path on all rows begins.
-            path = replace(_unfollowed(follower, candidate), n_iter=path.n_iter)
-        paths.append(path)
-    return paths
+    ordered = sorted(paths, key=_height, reverse=True)
+    min_value = ordered[0].state.value - _sampling_error(weight, n_rows)
+    kept: list[Path] = []
+    for path in ordered:
+        states = [other.state for other in kept]
+        is_new = _is_far(path.state, states, settings.STARTS.near_distance)
+        if is_new and path.state.value >= min_value:
+            kept.append(path)
+    return kept[: settings.STARTS.n_followed]
 
 
-def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
-    """Return whether a path from a state may end higher than all ``paths``.
+def _outcome_of(path: Path, effort: Effort) -> Outcome:
+    """Return why a path ended."""
+    if not path.is_bounded:
+        return Outcome.UNBOUNDED
+    if not path.state.labeling.are_filled:
+        return Outcome.UNFILLED
+    if path.gap <= effort.tol:
+        return Outcome.CONVERGED
+    if path.is_given_up:
+        return Outcome.NOT_FOUND
+    if path.n_iter >= effort.max_iter:
+        return Outcome.MAX_ITERATIONS
+    if effort.is_exhausted:
+        return Outcome.NOT_FOUND
+    return Outcome.STALLED
 
-    To first order, a path rises by no more than the gap at its start.
-    """
-    if not paths:
-        return True
-    highest_value = max(path.state.value for path in paths)
-    return start.value + follower.gap(start) >= highest_value
 
-
-def _unfollowed(follower: Follower, start: State) -> Path:
-    """Return the path that ends where it starts."""
-    return Path(start, follower.gap(start), n_iter=0, levels=(start,))
+def _height(path: Path) -> tuple[bool, float]:
+    """Return by what paths are ordered: an unbounded one is highest of all."""
+    return (not path.is_bounded, path.state.value)
 
 
 def _highest(paths: list[Path]) -> Path:
-    """Return the path that ends highest; an unbounded one is highest of all."""
-    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
+    """Return the path that ends highest."""
+    return max(paths, key=_height)
 
 
 def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
@@ -341,34 +286,6 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
         return (*point.flat, path.state.value)
 
     return max(tied, key=rounded_point)
-
-
-def _limit_of(
-    sample: Sample, objective: Objective, path: Path, effort: Effort
-) -> Limit | None:
-    """Return the limit of a path as tau goes to 0, or None.
-
-    None is returned if the path did not converge, if there are quotas (their shifts
-    have no counterpart at a limit) or too many unknowns, and if the limit has a lower
-    objective or a larger gap than the end of the path.
-    """
-    problem = sample.problem
-    end = path.state
-    if not path.is_bounded or path.gap > effort.tol:
-        return None
-    if not attainable_sets(problem).are_free:
-        return None
-    if problem.labeled_point[:-1].size > settings.PATH_LIMIT.max_unknowns:
-        return None
-    limit = find_limit(objective, sample.in_memory(), end)
-    if limit is None:
-        return None
-    rounding = _VALUE_ROUNDING * (abs(end.value) + objective.weight)
-    rounding += _GRADIENT_ROUNDING * float(np.abs(end.gradient).max())
-    is_lower = limit.value < end.value - rounding
-    if is_lower or limit.gap > path.gap + rounding:
-        return None
-    return limit
 
 
 def _count_maxima(held: HeldRows, paths: list[Path]) -> int:

@@ -56,66 +56,21 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Starts:
-    """Annealing of many starts to a few candidates.
+    """Paths from several starts."""
 
-    Heights are values of tau over the spread of the gradient, which is the root mean
-    square over rows of the range of its scores over classes.
-    """
-
-    # Rows on which starts are annealed.
+    # Rows on which paths from all starts are followed: at least this many, and this
+    # many for each feature.
     screened_rows: int = 4_000
-    # Numbers read in one annealing: starts x steps x rows x classes x width.
-    max_numbers_read: float = 5e8
-    # Heights at which starts join: high ones agree, low ones differ.
-    heights: tuple[float, ...] = (0.2, 0.07, 0.025)
-    # Height of the starts of the first round.
-    first_height: float = 0.05
-    # Height at which candidates are compared.
-    last_height: float = 0.002
-    # Factor of tau from step to step.
-    cooling: float = 0.95
-    # Distance of points within which one start may be on its way to another.
+    screened_rows_per_feature: int = 10
+    # First tau, over the spread of the gradient where all shares are equal, which is
+    # the root mean square over rows of the range of its scores over classes.
+    first_heights: tuple[float, ...] = (0.1, 0.02)
+    # Distance of points within which starts have met on the first level.
+    met_distance: float = 0.03
+    # Distance of points within which paths on few rows lead to one maximum.
     near_distance: float = 0.1
-    # Distance of points within which starts have met.
-    met_distance: float = 0.003
-    # Steps between two searches for starts that have met.
-    steps_between_merges: int = 8
-    # Fractions of the way between two points at which their merits are compared.
-    compared_fractions: tuple[float, ...] = (0.25, 0.5, 0.75)
-    # Rounds without a gain after which no more starts are drawn.
-    max_idle_rounds: int = 4
-    # Gain of the best value in a round that counts, per unit of labeled weight.
-    min_gain: float = 1e-7
-    # Candidates of which variations are made, at heights lower by a factor.
-    n_parents: int = 4
-    variation_height_factor: float = 0.25
-    # Variations in a round, over the number of starts, at most.
-    max_variations_per_start: int = 4
-    # Candidates that are followed to the end.
+    # Paths on few rows that are followed on, at most.
     n_followed: int = 4
-
-    # Sizes of steps, over the distance to the fixed point gradient / tau: the first
-    # one, the smallest one, and the factor after a step that lowered the merit.
-    first_step_size: float = 0.5
-    min_step_size: float = 1e-4
-    refused_step_factor: float = 0.25
-
-    # Steps that a start takes, about: how many starts can be afforded.
-    expected_steps: int = 40
-    # Factor of the number of starts if a few of them do not agree.
-    factor_if_not_agreed: int = 4
-    # Starts that are annealed whatever they cost.
-    min_starts: int = 4
-    # Rows x classes x starts below which a step takes no less time ...
-    cheap_shares: int = 30_000
-    # ... and the same for twice the starts of the first round.
-    cheap_shares_of_first_round: int = 20_000
-
-    # Starts and factor of tau with many unknowns.
-    n_starts_of_many_unknowns: int = 2
-    cooling_of_many_unknowns: float = 0.9
-    # Factor of tau before candidates of few rows, or of many unknowns, are continued.
-    reheating: float = 10
 
 
 @dataclass(frozen=True)
@@ -173,23 +128,6 @@ class Newton:
     # Factors of the radius after a step with a good and with a poor gain.
     good_radius_factor: float = 2.0
     poor_radius_factor: float = 0.3
-
-
-@dataclass(frozen=True)
-class PathLimit:
-    """The limit of a path for tau to 0."""
-
-    # Up to this many unknowns the limit is computed, by dense systems.
-    max_unknowns: int = 256
-    # Classes may tie whose scores at the end of a path differ by less.
-    max_tied_lead: float = 18.0
-    # Changes of the set of rows that tie, and Newton steps for each set.
-    max_changes: int = 100
-    max_steps: int = 30
-    # Largest relative growth of a share in one step.
-    max_growth: float = 3.0
-    # Shares below this are dropped together if a step would make them negative.
-    small_share: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -412,7 +350,6 @@ ROUNDS = Rounds()
 STARTS = Starts()
 LEVELS = Levels()
 NEWTON = Newton()
-PATH_LIMIT = PathLimit()
 GAPS = Gaps()
 WORK = Work()
 PASSES = Passes()
