@@ -256,7 +256,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         fitted.calibration_ = None
         held_out = in_memory(fitted.held_out_probabilities_)
         if held_out is not None:
-            codes = inputs.labels.codes[inputs.labels.is_labeled]
+            codes = inputs.labels.labeled_codes
             fitted.calibration_ = Calibration.of_held_out(held_out, codes)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:

@@ -201,7 +201,7 @@ class FitInputs:
 
     @property
     def n_labeled(self) -> int:
-        return int(self.labels.is_labeled.sum())
+        return len(self.labels.labeled_codes)
 
     @property
     def uses_unlabeled(self) -> bool:
@@ -450,7 +450,7 @@ def _labels_and_weights(
     is_counted = None if weights is None else weights > 0
     labels = encode_labels(y, arguments.unlabeled, is_counted)
     has_others = arguments.X_unlabeled is not None
-    warn(*check_marks(y, arguments.unlabeled, has_others=has_others))
+    warn(*check_marks(labels, arguments.unlabeled, has_others=has_others))
     return labels, weights
 
 
@@ -474,9 +474,8 @@ def _weighted_sources(
 
 def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
     """Return the shares of the classes in the labeled weight."""
-    is_labeled = labels.is_labeled
-    labeled_weights = None if weights is None else weights[is_labeled]
-    counts = np.bincount(labels.codes[is_labeled], labeled_weights)
+    labeled_weights = None if weights is None else weights[labels.is_labeled]
+    counts = np.bincount(labels.labeled_codes, labeled_weights)
     return np.asarray(counts / counts.sum())
 
 
@@ -516,10 +515,11 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
     is_labeled = labels.is_labeled
     # Many labeled rows stay on their device. Those of other sources are taken into
     # memory, so that files and clusters are read only once for them.
-    is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
+    is_many = len(labels.labeled_codes) > _FRAME_ROWS
+    is_large = is_device_array(source.X) and is_many
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
-    return source.held(is_labeled), labels.codes[is_labeled]
+    return source.held(is_labeled), labels.labeled_codes
 
 
 def _find_frame(

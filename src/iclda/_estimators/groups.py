@@ -52,7 +52,7 @@ def prepare_groups(
     is_unlabeled = np.append(labels.is_marker, np.ones(n_further, dtype=bool))
     offsets = _labeled_offsets(
         rows[is_labeled],
-        labels.codes[labels.is_labeled],
+        labels.labeled_codes,
         codes[is_labeled],
         weights[is_labeled],
         len(names),

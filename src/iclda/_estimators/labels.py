@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -39,19 +40,30 @@ _MAX_WEIGHT = 1e100
 
 @dataclass(frozen=True)
 class Labels:
-    """Sorted classes, and for every row the index of its class or ``UNLABELED``.
+    """Sorted classes, and the index of its class for every labeled row, in order.
 
-    ``is_marker`` marks the unlabeled rows. A row of weight 0 has no class, but is not
-    an unlabeled row either.
+    ``is_labeled`` marks these rows, and ``is_marker`` the unlabeled ones, of which
+    ``n_missing`` have no value at all. A row of weight 0 has no class, but is not an
+    unlabeled row either.
     """
 
     classes: AnyArray
-    codes: AnyArray
+    labeled_codes: AnyArray
+    is_labeled: AnyArray
     is_marker: AnyArray
+    n_missing: int
 
-    @property
-    def is_labeled(self) -> AnyArray:
-        return self.codes != UNLABELED
+    @cached_property
+    def codes(self) -> AnyArray:
+        """The index of its class for every row, or ``UNLABELED``."""
+        codes = np.full(len(self.is_labeled), UNLABELED)
+        codes[self.is_labeled] = self.labeled_codes
+        return codes
+
+    def count(self, value: Any) -> int:
+        """Return the number of labeled rows of the class that equals a value."""
+        is_class = _equals_marker(self.classes, value)
+        return int(np.count_nonzero(is_class[self.labeled_codes]))
 
 
 def is_missing(value: Any) -> bool:
@@ -71,33 +83,34 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
 
     Raises FitError unless at least two classes are labeled.
     """
-    present, is_marker = split_marker(y, unlabeled)
-    codes = np.full(len(is_marker), UNLABELED)
-    is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
-    # ``present`` has entries for the rows without the marker only.
-    used = present[is_used[~is_marker]]
+    used, is_marker, is_absent = _split(y, unlabeled, "y")
+    is_used = ~is_marker
+    if is_counted is not None:
+        # ``used`` has entries for the rows without the marker only.
+        used = used[is_counted[is_used]]
+        is_used &= is_counted
     check_classes(used)
-    classes, codes[is_used] = np.unique(used, return_inverse=True)
+    classes, codes = np.unique(used, return_inverse=True)
+    labels = Labels(
+        classes, codes, is_used, is_marker, int(np.count_nonzero(is_absent))
+    )
     # An empty text is the first in order.
     if len(classes) and not str(classes[0]).strip():
-        raise _empty_class(classes[0], codes == 0, plain(unlabeled))
+        raise _empty_class(classes[0], labels.codes == 0, plain(unlabeled))
     if len(classes) < 2:
-        raise _too_few_classes(classes, len(used), len(codes), plain(unlabeled))
-    return Labels(classes, codes, is_marker)
+        raise _too_few_classes(classes, len(used), len(is_used), plain(unlabeled))
+    return labels
 
 
-def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
-    """Yield warnings of values of y that may be a class or a mark of unlabeled rows.
+def check_marks(labels: Labels, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
+    """Yield warnings of values that may be a class or a mark of unlabeled rows.
 
     ``has_others`` tells whether unlabeled rows were also passed without a y. If there
     are such rows, or marked ones, then -1 is a class, and so it is where there are only
     two classes: -1 and 1 are common names.
     """
-    values, is_absent = _values_and_missing(y, "y")
-    values = values[~is_absent]
-    is_marker = _equals_marker(values, unlabeled)
-    n_missing = int(is_absent.sum())
-    n_marked = int(is_marker.sum())
+    n_missing = labels.n_missing
+    n_marked = int(np.count_nonzero(labels.is_marker)) - n_missing
     marker = plain(unlabeled)
     if n_missing and n_marked:
         yield (
@@ -106,8 +119,7 @@ def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
             f"Pass unlabeled=None if {marker!r} is a class."
         )
 
-    is_text_of_marker = _equals_marker(values, str(marker))
-    n_texts = int(is_text_of_marker.sum())
+    n_texts = labels.count(str(marker))
     if n_texts and not _is_text(marker) and not is_missing(marker):
         yield (
             f"The text {str(marker)!r} is read as a class in "
@@ -115,10 +127,9 @@ def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
             f"unlabeled={str(marker)!r} if these rows are unlabeled."
         )
 
-    is_default_marker = _equals_marker(values, UNLABELED)
-    n_minus_one = int(is_default_marker.sum())
+    n_minus_one = labels.count(UNLABELED)
     has_marks = n_missing or n_marked or has_others
-    if n_minus_one and not has_marks and len(np.unique(values)) > 2:
+    if n_minus_one and not has_marks and len(labels.classes) > 2:
         yield (
             f"-1 is read as a class in {plural(n_minus_one, 'row')}, because "
             f"unlabeled={marker!r} marks the unlabeled rows. Pass unlabeled=-1 if "
@@ -271,11 +282,21 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
 
     A row is unlabeled if its value is the marker, or is missing.
     """
+    present, is_marker, _ = _split(y, unlabeled, name)
+    return present, is_marker
+
+
+def _split(y: Any, unlabeled: Any, name: str) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return what ``split_marker`` does, and a mask of the missing entries."""
     _check_marker(unlabeled)
     values, is_absent = _values_and_missing(y, name)
-    is_marker = is_absent.copy()
-    is_marker[~is_absent] = _equals_marker(values[~is_absent], unlabeled)
-    return _with_own_dtype(values[~is_marker], name), is_marker
+    if is_absent.any():
+        is_marker = is_absent.copy()
+        is_marker[~is_absent] = _equals_marker(values[~is_absent], unlabeled)
+    else:
+        # There may be very many rows: they are not copied.
+        is_marker = _equals_marker(values, unlabeled)
+    return _with_own_dtype(values[~is_marker], name), is_marker, is_absent
 
 
 def _equals_marker(values: AnyArray, unlabeled: Any) -> AnyArray:
@@ -383,6 +404,9 @@ def _as_array(y: Any) -> AnyArray:
 def _missing_entries(values: AnyArray) -> AnyArray:
     if values.dtype.kind == "O":
         return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
+    # Integers, booleans and texts are never missing.
+    if values.dtype.kind in "biuSU":
+        return np.zeros(len(values), dtype=bool)
     # NaN and NaT differ from themselves.
     return np.asarray(values != values)
 

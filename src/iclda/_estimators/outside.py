@@ -70,7 +70,7 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         is_used = is_labeled | method.uses_unlabeled
         self.classes_ = labels.classes
         self.n_features_in_ = rows.shape[1]
-        self.shares_ = np.bincount(labels.codes[is_labeled]) / is_labeled.sum()
+        self.shares_ = np.bincount(labels.labeled_codes) / is_labeled.sum()
         classifier = _unfitted(method.name, self.random_state)
         weights = {}
         if sample_weight is not None:
@@ -131,7 +131,7 @@ class ClassShares(ClassifierMixin, BaseEstimator):
         weights = np.ones(len(is_labeled))
         if sample_weight is not None:
             weights = np.asarray(sample_weight)
-        sums = np.bincount(labels.codes[is_labeled], weights[is_labeled])
+        sums = np.bincount(labels.labeled_codes, weights[is_labeled])
         counts = sums + _PSEUDO_COUNT
         # A classifier of scikit-learn, which others can read and convert.
         dummy = DummyClassifier(strategy="prior")
