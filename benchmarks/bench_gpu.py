@@ -432,7 +432,9 @@ def measure(
             if device == "cuda":
                 row["mebibytes"] = (torch.cuda.max_memory_allocated() - before) / 2**20
             row["ratio"] = np.median(row["seconds"]) / np.median(row["apart"])
-            row["differ"] = largest_difference(model, apart)
+            # An ensemble has no coefficients.
+            if hasattr(model, "coef_") and hasattr(apart, "coef_"):
+                row["differ"] = largest_difference(model, apart)
             row |= describe(model, data)
             if with_parts:
                 row["parts"] = show_parts(fit)
