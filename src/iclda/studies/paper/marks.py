@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 from scipy.stats import ttest_ind_from_stats
@@ -97,32 +98,31 @@ def published_table() -> Table:
 
 @dataclass(frozen=True)
 class MarkCount:
-    """How many marks of a measure are those of the paper.
+    """The marks of a measure that are those of the paper, by name of cell or data set.
 
     Attributes
     ----------
-    n_cells, n_same_bold : int
-        Cells that may be bold, and those of them that are bold here as in print.
+    n_cells : int
+        Cells that may be bold.
+    differing : list of str
+        Cells that are bold either here or in print.
     n_underlined : int
         Underlined cells in print.
     remaining : list of str
         Data sets whose printed underline follows from the rule and the printed numbers.
     underlined : list of str
         Data sets with an underlined cell here.
-    n_same_underlined : int
-        Data sets in which rule and printed numbers underline the same cell, or none, as
-        here.
-    differing : list of str
-        Cells that are bold either here or in print.
     """
 
     n_cells: int
-    n_same_bold: int
+    differing: list[str]
     n_underlined: int
     remaining: list[str]
     underlined: list[str]
-    n_same_underlined: int
-    differing: list[str]
+
+    @property
+    def n_same_bold(self) -> int:
+        return self.n_cells - len(self.differing)
 
 
 def count_marks(table: Table, measure: str) -> MarkCount:
@@ -130,36 +130,29 @@ def count_marks(table: Table, measure: str) -> MarkCount:
 
     The samples are those of published data sets and methods, under their names.
     """
+    datasets = [dataset for dataset, of_measure in table if of_measure == measure]
+    keys = list(product(datasets, FOUR))
+    cells = read_cells()
     published = published_table()
-    compared = {
-        dataset: samples
-        for (dataset, of_measure), samples in table.items()
-        if of_measure == measure
-    }
-    underlined, ruled, printed, differing = {}, {}, {}, []
-    for dataset, samples in compared.items():
-        for method in FOUR:
-            here = marks_of(method, samples)
-            in_print = read_cells()[dataset, method, measure].marks
-            by_rule = marks_of(method, published[dataset, measure])
-            if UNDERLINED in here:
-                underlined[dataset] = method
-            if UNDERLINED in in_print:
-                printed[dataset] = method
-            if UNDERLINED in by_rule:
-                ruled[dataset] = method
-            if (BOLD in here) != (BOLD in in_print):
-                place = "here" if BOLD in here else "in print"
-                differing.append(f"{dataset} {method} ({place})")
-    n_cells = len(FOUR) * len(compared)
+    in_print = {key: cells[*key, measure].marks for key in keys}
+    here, by_rule = (
+        {
+            (name, method): marks_of(method, samples[name, measure])
+            for name, method in keys
+        }
+        for samples in (table, published)
+    )
+
+    def marked(marks: Mapping[tuple[str, str], str], mark: str) -> set[tuple[str, str]]:
+        return {key for key in keys if mark in marks[key]}
+
+    underlined = marked(in_print, UNDERLINED)
+    differing = marked(here, BOLD) ^ marked(in_print, BOLD)
+    remaining = underlined & marked(by_rule, UNDERLINED)
     return MarkCount(
-        n_cells=n_cells,
-        n_same_bold=n_cells - len(differing),
-        n_underlined=len(printed),
-        remaining=[name for name in printed if printed[name] == ruled.get(name)],
-        underlined=[*underlined],
-        n_same_underlined=sum(
-            underlined.get(name) == ruled.get(name) for name in compared
-        ),
-        differing=differing,
+        n_cells=len(keys),
+        differing=[" ".join(key) for key in sorted(differing)],
+        n_underlined=len(underlined),
+        remaining=sorted(dataset for dataset, _ in remaining),
+        underlined=sorted(dataset for dataset, _ in marked(here, UNDERLINED)),
     )

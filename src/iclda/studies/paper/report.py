@@ -35,7 +35,11 @@ from .published import read_cells
 from .sentences import check_sentences
 from .stored_settings import StoredSettings, read_settings
 from .summary import ReproducedPoint, TableCell
-from .surrogate import Differences, compare_loss_and_error, differences_from_lda
+from .surrogate import (
+    compare_loss_and_error,
+    differences_from_lda,
+    rank_correlation,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +69,7 @@ class Reproduction:
         return summary.summarize_tables(self.results)
 
     @cached_property
-    def differences(self) -> dict[tuple[str, str], Differences]:
+    def differences(self) -> dict[summary.Key, Array]:
         return differences_from_lda(self.results)
 
     @cached_property
@@ -450,7 +454,7 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
 
 @page.styled
 def draw_loss_and_error(
-    differences: Mapping[str, Differences], *, is_narrow: bool = False
+    differences: Mapping[str, Array], *, is_narrow: bool = False
 ) -> Figure:
     """Draw the error of ICLDA minus that of LDA against the loss, by data set.
 
@@ -460,24 +464,20 @@ def draw_loss_and_error(
     n_rows = -(-len(differences) // n_columns)
     width = page.NARROW_WIDTH if is_narrow else 9.4
     figure, grid = page.new_figure(width, 0.5 + 1.9 * n_rows, n_rows, n_columns)
-    # All panels have the same axes.
-    lowest_loss = min(each.losses.min() for each in differences.values())
-    highest_loss = max(each.losses.max() for each in differences.values())
-    largest_error = max(np.abs(each.errors).max() for each in differences.values())
-    limits = {
-        "xlim": (1.3 * min(lowest_loss, -1), max(1.3 * highest_loss, 0.3)),
-        "ylim": (-105 * largest_error - 1, 105 * largest_error + 1),
-    }
     figure.set_label("Differences of ICLDA from LDA in error and in loss, by split")
+    first, *others = grid.flat
+    for axes in others:
+        axes.sharex(first)
+        axes.sharey(first)
     for axes in grid.flat[len(differences) :]:
         axes.axis("off")
     for axes, dataset in zip(grid.flat, differences, strict=False):
-        split = differences[dataset]
+        losses, errors = differences[dataset].T
         for line in (axes.axhline, axes.axvline):
             line(0, color=INK, linewidth=0.6)
         axes.plot(
-            split.losses,
-            100 * split.errors,
+            losses,
+            100 * errors,
             linestyle="none",
             marker="o",
             markersize=2.6,
@@ -490,7 +490,8 @@ def draw_loss_and_error(
         axes.set_xscale("symlog", linthresh=1, linscale=0.4)
         axes.set_xticks(_LOSS_TICKS, map(page.with_minus, map(str, _LOSS_TICKS)))
         axes.minorticks_off()
-        axes.set(title=f"{dataset} {page.signed(split.correlation, 2)}", **limits)
+        correlation = rank_correlation(differences[dataset])
+        axes.set_title(f"{dataset} {page.signed(correlation, 2)}")
     figure.supxlabel("loss of ICLDA minus loss of LDA", fontsize="medium")
     figure.supylabel("error of ICLDA minus error of LDA, points", fontsize="medium")
     return figure

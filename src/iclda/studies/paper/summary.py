@@ -44,7 +44,7 @@ _MEASURE_ORDER = tuple(PAPER_MEASURES)
 _TERMINAL_DECIMALS = {"error": 3, "nll": 1}
 _MARKS_LEGEND = [
     "b: lower than LDA by the paper's test (Welch, 5 %). u: lowest of MCLDA, EMLDA,",
-    "SLLDA and ICLDA, and lower than the second by that test. After the bar: in print.",
+    "SLLDA and ICLDA, and lower than the second by that test. Behind the bar: print.",
 ]
 # Title and sentence of what the tables have beside the methods of the package.
 _OTHER_METHODS = {

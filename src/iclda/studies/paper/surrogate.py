@@ -19,25 +19,14 @@ from ..store import FitResult
 from . import design
 from .summary import Key, results_by_split
 
-
-@dataclass(frozen=True)
-class Differences:
-    """Loss and error of a method minus those of LDA, by split of one data set."""
-
-    losses: Array
-    errors: Array
-
-    @property
-    def correlation(self) -> float:
-        """Rank correlation over the splits, 0 if loss or error never differ."""
-        ranks = np.stack([rankdata(self.losses), rankdata(self.errors)])
-        if (np.ptp(ranks, axis=1) == 0).any():
-            return 0.0
-        return float(np.corrcoef(ranks)[0, 1])
+_MEASURES = ("nll", "error")
 
 
-def differences_from_lda(results: Sequence[FitResult]) -> dict[Key, Differences]:
-    """Return the differences of methods with a loss, by data set and method."""
+def differences_from_lda(results: Sequence[FitResult]) -> dict[Key, Array]:
+    """Return differences of methods that have a loss, by data set and method.
+
+    An array (n_splits, 2) has loss and error of the method minus those of LDA.
+    """
     fits_by_key = results_by_split(results, "nll")
     differences = {}
     for dataset, method in sorted(fits_by_key):
@@ -46,15 +35,21 @@ def differences_from_lda(results: Sequence[FitResult]) -> dict[Key, Differences]
         fits = fits_by_key[dataset, method]
         lda = fits_by_key.get((dataset, design.BASELINE), {})
         pairs = [
-            (fits[split].values, lda[split].values) for split in fits if split in lda
+            [fits[split].values[name] - lda[split].values[name] for name in _MEASURES]
+            for split in fits
+            if split in lda
         ]
         if pairs:
-            losses, errors = (
-                np.array([values[measure] - base[measure] for values, base in pairs])
-                for measure in ("nll", "error")
-            )
-            differences[dataset, method] = Differences(losses, errors)
+            differences[dataset, method] = np.array(pairs)
     return differences
+
+
+def rank_correlation(differences: Array) -> float:
+    """Return that of loss and error over splits, 0 if one of them never differs."""
+    ranks = rankdata(differences, axis=0)
+    if (np.ptp(ranks, axis=0) == 0).any():
+        return 0.0
+    return float(np.corrcoef(ranks.T)[0, 1])
 
 
 @dataclass(frozen=True)
@@ -85,21 +80,20 @@ class LossAndError:
 
 
 def compare_loss_and_error(
-    differences: Mapping[Key, Differences],
+    differences: Mapping[Key, Array],
 ) -> list[LossAndError]:
     """Return a summary for each method, in the order of the tables."""
     methods = {method for _, method in differences}
     compared = []
     for name in sorted(methods, key=design.method_rank):
         of_sets = [each for (_, method), each in differences.items() if method == name]
-        losses = np.concatenate([each.losses for each in of_sets])
-        errors = np.concatenate([each.errors for each in of_sets])
+        losses, errors = np.concatenate(of_sets).T
         signs = np.sign(errors[losses < 0])
         # Without a split of lower loss there are no shares.
         lower, same, higher = (
             float(np.mean(signs == sign)) if signs.size else 0.0 for sign in (-1, 0, 1)
         )
-        correlations = sorted(each.correlation for each in of_sets)
+        correlations = sorted(map(rank_correlation, of_sets))
         compared.append(
             LossAndError(
                 name, len(losses), signs.size, lower, same, higher, correlations
