@@ -121,7 +121,7 @@ def test_a_report_is_redrawn_from_rows_alone(finished):
             "Unknown method QDA. There are: LDA",
         ),
         (
-            ["tables", "--drawing", "twice"],
+            ["tables", "--datasets", "Pima", "--drawing", "twice"],
             "Unknown way of drawing twice. There are: with-replacement, without-",
         ),
         (["tables", "--datasets", " "], "No data set is named. There are: Haberman"),

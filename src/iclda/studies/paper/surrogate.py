@@ -29,7 +29,7 @@ def differences_from_lda(results: Sequence[FitResult]) -> dict[Key, Array]:
     """
     fits_by_key = results_by_split(results, "nll")
     differences = {}
-    for dataset, method in sorted(fits_by_key):
+    for dataset, method in sorted(fits_by_key, key=lambda key: key[0].casefold()):
         if method in (design.BASELINE, design.ORACLE):
             continue
         fits = fits_by_key[dataset, method]
