@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind
 from iclda.studies.paper.design import PUBLISHED_EM, PUBLISHED_METHODS, TABLE_MEASURES
 from iclda.studies.paper.marks import (
     FOUR,
-    Sample,
+    CellStatistics,
     as_in_paper,
     count_marks,
     is_clearly_lower,
@@ -62,7 +62,7 @@ def test_welchs_test_on_means_and_deviations_is_that_on_the_repeats(repeats):
     for (dataset, _, measure), values in repeats.items():
         lda = repeats[dataset, "LDA", measure]
         samples = (
-            Sample(statistics.fmean(each), statistics.stdev(each), len(each))
+            CellStatistics(statistics.fmean(each), statistics.stdev(each), len(each))
             for each in (values, lda)
         )
         is_lower = statistics.fmean(values) < statistics.fmean(lda)
@@ -89,7 +89,7 @@ def test_the_rule_gives_every_printed_bold_and_half_of_the_16_underlines():
 
 
 def samples_of(**means):
-    return {name: Sample(mean, 0.01, 20) for name, mean in means.items()}
+    return {name: CellStatistics(mean, 0.01, 20) for name, mean in means.items()}
 
 
 def test_a_cell_is_bold_if_it_is_better_than_lda_and_not_if_it_is_worse():
@@ -104,13 +104,13 @@ def test_only_the_best_of_the_four_is_underlined_and_only_if_the_second_is_far()
     marks = {method: marks_of(method, samples) for method in samples}
     assert marks["MCLDA"] == "bold underlined"
     assert marks["ICLDA"] == "bold"
-    near = {**samples, "ICLDA": Sample(0.251, 0.01, 20)}
+    near = {**samples, "ICLDA": CellStatistics(0.251, 0.01, 20)}
     assert marks_of("MCLDA", near) == "bold"
 
 
 def test_em_as_published_takes_part_except_in_the_column_of_em_as_defined():
     samples = samples_of(LDA=0.30, MCLDA=0.25, EMLDA=0.20, SLLDA=0.35, ICLDA=0.28)
-    samples[PUBLISHED_EM] = Sample(0.5, 0.01, 20)
+    samples[PUBLISHED_EM] = CellStatistics(0.5, 0.01, 20)
     assert marks_of("MCLDA", samples) == "bold underlined"
     assert marks_of("EMLDA", samples) == "bold underlined"
     table = {("WDBC", "error"): samples}

@@ -33,7 +33,7 @@ UNDERLINED = "underlined"
 FOUR = ("MCLDA", "EMLDA", "SLLDA", "ICLDA")
 
 
-class Sample(NamedTuple):
+class CellStatistics(NamedTuple):
     """Mean, standard deviation and number of the values of repeats."""
 
     mean: float
@@ -41,13 +41,13 @@ class Sample(NamedTuple):
     repeats: int
 
 
-# Samples of one data set and measure, by method.
-Samples = Mapping[str, Sample]
-# Samples by data set and measure.
+# Statistics of one data set and measure, by method.
+Samples = Mapping[str, CellStatistics]
+# Statistics by data set and measure.
 Table = Mapping[tuple[str, str], Samples]
 
 
-def is_clearly_lower(sample: Sample, other: Sample) -> bool:
+def is_clearly_lower(sample: CellStatistics, other: CellStatistics) -> bool:
     """Say whether a mean is lower, significantly by Welch's test."""
     p = ttest_ind_from_stats(*sample, *other, equal_var=False).pvalue
     return bool(sample.mean < other.mean and p < LEVEL)
@@ -88,10 +88,10 @@ def as_in_paper(table: Table, em: str) -> Table:
 
 def published_table() -> Table:
     """Return the samples behind the published cells."""
-    table: dict[tuple[str, str], dict[str, Sample]] = defaultdict(dict)
+    table: dict[tuple[str, str], dict[str, CellStatistics]] = defaultdict(dict)
     for (dataset, method, measure), cell in read_cells().items():
         if cell.mean is not None and cell.sd is not None:
-            sample = Sample(cell.mean, cell.sd, TABLE_REPEATS)
+            sample = CellStatistics(cell.mean, cell.sd, TABLE_REPEATS)
             table[dataset, measure][method] = sample
     return table
 

@@ -20,7 +20,7 @@ from ..measures import PAPER_MEASURES, verdict
 from ..page import NO_NUMBER, align
 from ..store import FitResult
 from . import design
-from .marks import Sample, Table, as_in_paper, count_marks, marks_of
+from .marks import CellStatistics, Table, as_in_paper, count_marks, marks_of
 from .published import (
     PRINTED_FEATURES,
     PublishedMean,
@@ -127,10 +127,10 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
 
 def table_of(cells: Iterable[TableCell]) -> Table:
     """Return mean, deviation and repeats of the cells that have them."""
-    table: dict[tuple[str, str], dict[str, Sample]] = defaultdict(dict)
+    table: dict[tuple[str, str], dict[str, CellStatistics]] = defaultdict(dict)
     for cell in cells:
         if cell.mean is not None and cell.sd is not None:
-            sample = Sample(cell.mean, cell.sd, cell.repeats)
+            sample = CellStatistics(cell.mean, cell.sd, cell.repeats)
             table[cell.dataset, cell.measure][cell.method] = sample
     return table
 
