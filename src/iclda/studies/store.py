@@ -24,7 +24,7 @@ from .._messages import Hint, say
 # Name of the file in the folder of a study.
 STORE = "rows.sqlite"
 # Raised when stores of an earlier format could not be read.
-_FORMAT = 6
+_FORMAT = 7
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 _KEY_NAMES = ", ".join(_KEY)
