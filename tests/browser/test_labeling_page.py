@@ -541,13 +541,16 @@ def write_sounds(folder, n=8):
             sound.setsampwidth(2)
             sound.setframerate(8000)
             sound.writeframes(bytes(2 * 8000))
-    cells = {"path": [f"{k}.wav" for k in range(n)], "label": ["RT", "CH", None] * 2}
-    cells["label"] += [None] * (n - 6)
-    cells["size"] = range(n)
+    cells = {
+        "row": range(n),
+        "path": [f"{k}.wav" for k in range(n)],
+        "size": range(n),
+        "label": ["RT", "CH"] * 2 + [None] * (n - 4),
+    }
     pd.DataFrame(cells).to_csv(folder / "rows.csv", index=False)
 
 
-def test_after_a_click_on_a_sound_enter_names_a_new_class(new_page, tmp_path):
+def test_enter_names_a_new_class_while_a_sound_has_the_focus(new_page, tmp_path):
     write_sounds(tmp_path)
     path = tmp_path / "l.csv"
     options = ["--labels", str(path), "--target", "label"]
@@ -558,12 +561,11 @@ def test_after_a_click_on_a_sound_enter_names_a_new_class(new_page, tmp_path):
         # A row that goes while its sound is loaded ends a request, which is a problem.
         def wait_for_sound():
             page.wait_for_function(
-                "document.querySelector('#stage audio')?.readyState === 4"
+                "() => document.querySelector('#stage audio')?.readyState === 4"
             )
 
         wait_for_sound()
-        # On the button that plays it.
-        page.locator("#stage audio").click(position={"x": 24, "y": 26})
+        page.locator("#stage audio").focus()
         assert focused(page) == "AUDIO"
         answer(page, lambda: add_class(page, "2nd kind"))
         assert [*given(path).values()] == ["2nd kind"]
