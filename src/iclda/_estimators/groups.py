@@ -80,7 +80,7 @@ def prepare_groups(
     with warnings.catch_warnings():
         # Those of the labels were given above.
         warnings.simplefilter("ignore")
-        without_offsets = prepare_opened(opened, arguments, needs)
+        without_offsets = prepare_opened(opened, inputs.arguments, needs)
     return without_offsets, dict(zip(map(plain, names), offsets, strict=True))
 
 
