@@ -247,6 +247,7 @@ def _in_options(report: FitReport) -> FitReport:
         notes=[messages.in_options(note) for note in report.notes],
         warnings=[messages.in_options(text) for text in report.warnings],
         taken_for=messages.in_options(report.taken_for),
+        withheld=messages.in_options(report.withheld),
     )
 
 
