@@ -168,7 +168,7 @@ def measure_gpu(sizes: tuple[int, ...], device: str) -> list[dict[str, Any]]:
     points = []
     for n_rows in sizes:
         placed = make_placed(n_rows, N_FEATURES, N_CLASSES, N_LABELS, device)
-        data = placed.rows, placed.X, placed.y
+        data = placed.X_unlabeled, placed.X_labeled, placed.y_labeled
         for name, fit in OURS.items():
             fit(data)
             point = {

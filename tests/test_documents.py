@@ -57,6 +57,26 @@ def test_the_code_runs_and_prints_what_is_shown(document):
     assert not printed, f"this output is not shown: {printed}"
 
 
+def test_every_percentage_of_the_readme_is_printed_above_or_has_its_command():
+    code = "".join(text for _, text in blocks(README))
+    for line in BLOCK.sub("", README.read_text()).splitlines():
+        shares = re.findall(r"(\d+\.\d) %", line)
+        is_printed = all(
+            f"{share} %" in code or f"{float(share) / 100:.3f}" in code
+            for share in shares
+        )
+        assert is_printed or re.search("`(python|make) ", line), line
+
+
+def test_the_benchmarks_and_examples_that_the_readme_runs_have_its_options():
+    commands = re.findall(r"`python (\S+\.py)([^`]*)`", README.read_text())
+    assert len(commands) > 2
+    for script, arguments in commands:
+        source = (ROOT / script).read_text()
+        options = re.findall(r"--[a-z-]+", arguments)
+        assert all(f'"{option}"' in source for option in options), script
+
+
 @every_document
 def test_relative_links_lead_to_files(document):
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", BLOCK.sub("", document.read_text()))

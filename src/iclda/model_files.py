@@ -63,6 +63,7 @@ _OWN_MODULES = (
     "iclda._estimators.",
     "iclda._rows.views.",
     "iclda.tabular.encoders.",
+    "iclda.tabular.table_classifier.",
 )
 
 
@@ -80,7 +81,7 @@ def save_model(
 
     Parameters
     ----------
-    model : classifier or Pipeline
+    model : classifier, TableClassifier or Pipeline
         Fitted. It may hold the classifiers and encoders of iclda, and the scalers,
         imputers and encoders of scikit-learn.
     path : str or Path
@@ -154,7 +155,7 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
 
     Returns
     -------
-    model : classifier or Pipeline
+    model : classifier, TableClassifier or Pipeline
         Fitted.
     """
     path = Path(path)
@@ -227,11 +228,17 @@ def column_kinds(model: Any) -> dict[str, str] | None:
         return None
     # The encoders of a pipeline know the kinds of their columns; without encoders all
     # columns are numbers.
+    model = pipeline_in(model)
     first_step = model[0] if isinstance(model, Pipeline) else model
     kinds: dict[str, str] = {}
     for _, encoder, _ in getattr(first_step, "transformers_", ()):
         kinds |= getattr(encoder, "column_kinds_", {})
     return {str(name): kinds.get(name, "number") for name in names}
+
+
+def pipeline_in(model: Any) -> Any:
+    """Return the pipeline of a TableClassifier, and any other model as it is."""
+    return getattr(model, "pipeline_", model)
 
 
 def _skops() -> Any:
@@ -255,9 +262,11 @@ def _without_rows(model: Any) -> Any:
         # What they show is kept.
         _ = model._novelty_model_
         model._known_rows_ = None
-    # AutoLDA holds the classifier that it chose, and a mixture those of its members.
-    if hasattr(model, "estimator_"):
-        model.estimator_ = _without_rows(model.estimator_)
+    # AutoLDA holds the classifier that it chose, a TableClassifier its pipeline, and a
+    # mixture the classifiers of its members.
+    for name in ("estimator_", "pipeline_"):
+        if name in vars(model):
+            setattr(model, name, _without_rows(vars(model)[name]))
     mixture = vars(model).get("_model_")
     if isinstance(mixture, MixtureModel):
         model._model_ = mixture.with_classifiers(_without_rows)
@@ -344,6 +353,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
 
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
     """Collect details of a fitted model that can be written as JSON."""
+    model = pipeline_in(model)
     classifier = model[-1] if isinstance(model, Pipeline) else model
     diagnosis = {}
     for attribute in _DIAGNOSIS_ATTRIBUTES:

@@ -44,8 +44,12 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     code, said, _ = call("fit", "x.npy", *LABELS)
     assert code == 0
     assert "The error to expect on new rows is not known: it takes at least 8" in said
+    advice = "To draw such rows, use `iclda ask` with --test"
+    assert f"there are 0 among 9 labels. {advice} 50." in said
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
-    assert "there are 0 among 9 labels. To draw such rows, use the option test" in said
+    assert "there are 0 among 9 labels." in said
+    # These rows are being drawn.
+    assert "To draw such rows" not in said
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (
@@ -179,6 +183,21 @@ def test_ask_notes_columns_that_cannot_be_used_or_give_the_class_away(
     assert (code, said) == (2, "")
     assert "Or leave out the column: --drop remark." in error
     assert not Path("to_label.csv").exists()
+
+
+def test_notes_on_columns_come_after_the_answer_and_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = flowers(n_labeled=40).assign(remark=[f"remark {k}" for k in range(90)])
+    arguments = "ask", write(tmp_path, frame), "--target", "species", "--n", 5
+    said = call(*arguments)[1]
+    answer, next_step, note = map(said.index, ("Expect ", "Next: ", "Note: Column "))
+    assert answer < next_step < note
+    answers = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    answers["species"] = "iris"
+    answers.to_csv("to_label.csv", index=False)
+    again = call(*arguments)[1]
+    assert "Added 5 rows" in again
+    assert "Note: " not in again
 
 
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):

@@ -570,6 +570,18 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     assert re.search(r"^ +k7  iris   lily       +\d", said, re.MULTILINE)
 
 
+def test_an_id_without_a_file_of_labels_is_said_to_be_no_feature(tmp_path):
+    data = write(tmp_path)
+    fit = ("fit", data, "--target", "species", "--out", tmp_path / "m.skops")
+    note = "Note: Column 'p' identifies the rows, because --id names it: it is not a"
+    assert note in call(*fit, "--id", "p")[1]
+    # Joined to a file of labels by it, nobody takes it for one.
+    labels = write(tmp_path, flowers()[["q", "species"]], "labels.csv")
+    joined = call(*fit, "--labels", labels, "--id", "q")
+    assert joined[0] == 0
+    assert "identifies the rows" not in joined[1]
+
+
 # Packages that a fit would import in vain, and what reads comparisons.
 UNUSED = {"torch", "dask", "matplotlib", "jinja2", "iclda.studies.compare.api"}
 

@@ -2,7 +2,7 @@ import html
 import json
 import subprocess
 import sys
-from contextlib import chdir
+from contextlib import chdir, closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
 from iclda.datasets import BENCHMARKS
+from iclda.studies.store import STORE, Store
 
 COMMAND = [sys.executable, "-m", "iclda"]
 SMALL = ["--repeats", "2", "--jobs", "1", "--methods", "LDA,ICLDA"]
@@ -75,6 +76,26 @@ def test_a_run_writes_tables_figures_and_report(finished):
     assert "iclda tables" in (out / "report.html").read_text()
 
 
+def test_labels_and_drawing_are_options_and_other_ones_are_refused_on_the_same_rows(
+    tmp_path,
+):
+    data = write_set(tmp_path / "data")
+    command = ["tables", *SMALL, "--data", data, "--datasets", "Haberman"]
+    labeling = ["--labels", 14, "--drawing", "without-replacement"]
+    done = run(*command, *labeling, "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = "Haberman (own data, 14 labels, drawn without-replacement)"
+    assert done.stdout.splitlines()[1].startswith(shown)
+    with closing(Store(tmp_path / "mine" / STORE, read_only=True)) as store:
+        assert {row.n_labeled for row in store.rows("tables")} == {14}
+    refused = run(*command, "--out", "mine", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "made with labels 14, and this run asks for labels 0" in refused.stderr
+    assert "or --labels 14" in refused.stderr
+    refused = run(*command, "--labels", 14, "--out", "mine", cwd=tmp_path)
+    assert "made with drawing without-replacement" in refused.stderr
+
+
 def test_a_report_is_redrawn_from_rows_alone(finished):
     folder, _ = finished
     before = files_of(folder / "results", "tables/*")
@@ -98,6 +119,10 @@ def test_a_report_is_redrawn_from_rows_alone(finished):
         (
             ["curves", "--datasets", "Pima", "--methods", "QDA"],
             "Unknown method QDA. There are: LDA",
+        ),
+        (
+            ["tables", "--datasets", "Pima", "--drawing", "twice"],
+            "Unknown way of drawing twice. There are: with-replacement, without-",
         ),
         (["tables", "--datasets", " "], "No data set is named. There are: Haberman"),
         (

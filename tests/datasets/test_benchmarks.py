@@ -73,10 +73,11 @@ def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
     assert "not the paper's" not in own.origin
 
 
-def test_the_package_holds_nine_sets_features_vowels_licenses_and_no_other_file():
+def test_the_package_holds_nine_sets_three_tables_licenses_and_no_other_file():
     files = {file.name: file.read_bytes() for file in FILES.iterdir()}
     features = len(files.pop("fashion_features.npz"))
     assert len(files.pop("vowel.csv.bz2")) < 20_000
+    assert len(files.pop("customers.csv.bz2")) < 5_000
     assert set(files) == {"LICENSES.md", *(f"{name}.csv.bz2" for name in SHIPPED)}
     assert sum(map(len, files.values())) < 150_000
     assert features < 500_000

@@ -275,3 +275,28 @@ def test_fewer_labels_than_features_end_a_search_early_wherever_rows_are(
     # The work on a sample is not that of all rows, of which there are five times as
     # many.
     assert fitted["read"].n_iter_ <= 5 * fitted["held"].n_iter_
+
+
+@pytest.mark.parametrize("difference", [1e-7, 0.0])
+def test_of_nearly_equal_columns_the_fit_says_what_it_drops_and_why(difference):
+    sample = draw_sample(5, n_features=3)
+    noise = np.random.default_rng(0).normal(size=(2, len(sample.X_unlabeled)))
+    X, X_unlabeled = (
+        np.column_stack([rows, rows[:, 0] + difference * noise[k, : len(rows)]])
+        for k, rows in enumerate((sample.X, sample.X_unlabeled))
+    )
+    message = (
+        r"^Rows span 3 of 4 dimensions: along 1 of 4 directions, rows differ by less "
+        r"than a millionth of the widest spread \(a column nearly repeats others, or "
+        r"rows are too few\)\. The fit uses those dimensions and drops the rest\.$"
+    )
+    with pytest.warns(UserWarning, match=message):
+        clf = ExpectationMaximizationLDA().fit(X, sample.y, X_unlabeled=X_unlabeled)
+    assert clf.rank_ == 3
+    # What varies by more than that counts.
+    X[:, 3] += 1e-3 * noise[0, : len(X)]
+    X_unlabeled[:, 3] += 1e-3 * noise[1]
+    assert (
+        ExpectationMaximizationLDA().fit(X, sample.y, X_unlabeled=X_unlabeled).rank_
+        == 4
+    )

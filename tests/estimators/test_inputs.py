@@ -1,5 +1,7 @@
 """Tables of pandas, polars and pyarrow: names are kept and checked, values as given."""
 
+import re
+import warnings
 from datetime import date, timedelta
 
 import numpy as np
@@ -9,8 +11,9 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import DataConversionWarning
 
-from iclda import SelfLearningLDA
+from iclda import AutoLDA, SelfLearningLDA, SupervisedLDA
 from tests.helpers.changes import assert_same_fit
 from tests.helpers.problems import every_classifier, semi_supervised
 
@@ -276,3 +279,36 @@ def test_transform_gives_the_table_that_is_asked_for(classifier, kind, output):
     plain = fitted.set_output(transform="default").transform(table)
     assert type(plain) is np.ndarray
     assert_array_equal(projected.to_numpy(), plain)
+
+
+def polars_column(rows):
+    return pl.DataFrame(rows, orient="row")
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, polars_column, list])
+@pytest.mark.parametrize("classifier", [AutoLDA, SupervisedLDA])
+def test_a_column_vector_of_labels_is_told_once(classifier, kind):
+    column = [[label] for label in Y.tolist()]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fitted = classifier().fit(X, kind(column))
+    assert [each.category for each in told] == [DataConversionWarning]
+    assert_array_equal(fitted.predict(X), classifier().fit(X, Y).predict(X))
+
+
+def test_two_marks_of_unlabeled_rows_are_told_once():
+    y = np.where(np.arange(50) == np.argmin(Y), np.nan, Y)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        AutoLDA().fit(X, y)
+    assert [str(each.message).count("all count as unlabeled") for each in told] == [1]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+def test_unlabeled_rows_by_position_are_told_to_be_named(kind):
+    is_labeled = Y >= 0
+    labeled, unlabeled = X[is_labeled], X[~is_labeled]
+    shape = re.escape(str(unlabeled.shape))
+    message = rf"got shape {shape}\. Unlabeled rows are passed by name: X_unlabeled="
+    with pytest.raises(ValueError, match=message):
+        AutoLDA().fit(labeled, Y[is_labeled], kind(unlabeled))

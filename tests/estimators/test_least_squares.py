@@ -204,7 +204,7 @@ def test_fewer_labels_than_features_have_a_fit(name):
         assert fit.converged_
         assert np.isfinite(fit.coef_).all()
         return
-    message = "Rows span 4 of 8 dimensions: 4 of the 8 columns that vary can be"
+    message = "Rows span 4 of 8 dimensions: along 4 of 8 directions, rows differ by"
     with pytest.warns(UserWarning, match=message):
         fit = sample.fit(FORMS[name])
     assert_allclose(fit.squared_loss(sample.X, sample.y), 0, atol=1e-20)

@@ -52,6 +52,21 @@ def test_shifted_means_match_the_mean(sample):
     assert_close(shift, np.tile(shift[0], (len(shift), 1)), 1e-10)
 
 
+def test_the_printed_formula_without_its_misprints_misses_the_second_constraint(sample):
+    """Means that are only shifted keep their scatter, which the other fit maps."""
+    shifted = sample.fit(MomentConstrainedLDA(variant="means-shifted"))
+    mapped = sample.fit(MomentConstrainedLDA(variant="symmetric"))
+    between_shifted, between_mapped = (
+        total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+        - fit.covariance_
+        for fit in (shifted, mapped)
+    )
+    total = shifted.covariance_ + between_shifted
+    of_all_rows = np.cov(sample.rows.T, bias=True)
+    assert_close(total, of_all_rows + between_shifted - between_mapped, 1e-11)
+    assert np.abs(total - of_all_rows).max() > 1e-3 * np.abs(of_all_rows).max()
+
+
 def test_moments_that_agree_already_leave_the_supervised_fit(sample):
     for variant in VARIANTS:
         fit = MomentConstrainedLDA(variant=variant).fit(

@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
-from iclda import load_model, save_model
+from iclda import FitError, load_model, save_model
 from iclda._estimators.outside import OutsideClassifier
 from iclda.methods import BASELINES
 
@@ -58,3 +58,15 @@ def test_rows_that_no_label_spreads_to_have_the_shares_of_the_classes():
         rows, labels
     )
     assert_allclose(fitted.predict_proba(far), 0.5)
+
+
+@pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
+def test_too_few_labels_for_a_method_are_an_error_of_the_fit_that_counts_them(method):
+    X, y, _ = rows_and_labels(n_labeled=2)
+    classifier = OutsideClassifier(method.name, unlabeled=None)
+    if method.name not in ("sklearn-lda", "sklearn-self-training"):
+        assert len(classifier.fit(X, y).predict(X)) == 120
+        return
+    message = f"{method.name} needs more labels than classes, got 2 labels of 2 classes"
+    with pytest.raises(FitError, match=message):
+        classifier.fit(X, y)

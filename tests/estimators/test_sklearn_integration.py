@@ -5,17 +5,21 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.datasets import load_wine
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from iclda import (
+    AutoLDA,
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
     SelfLearningLDA,
     SupervisedLDA,
 )
+from iclda._messages import FitError
+from iclda.model_selection import SemiSupervisedKFold, mask_labels
 
 CLASSIFIERS = [
     SupervisedLDA,
@@ -83,3 +87,30 @@ def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
             X[train], y[train], X_unlabeled=X_unlabeled
         )
         assert_array_equal(fitted.estimator.coef_, by_hand.coef_)
+
+
+def test_a_fold_without_a_class_is_told_and_the_splitter_has_none():
+    """scikit-learn takes KFold for a y of objects with None, and rows are sorted."""
+    X, y = load_wine(return_X_y=True)
+    y = mask_labels(y, 28, random_state=0, unlabeled=None)
+    with pytest.warns(UserWarning, match="no label of the fit has") as told:
+        plain = cross_val_score(SupervisedLDA(shrinkage=0.1), X, y, cv=3)
+    assert "has: [0]." in str(told[0].message)
+    folds = SemiSupervisedKFold(3, random_state=0)
+    scores = cross_val_score(SupervisedLDA(shrinkage=0.1), X, y, cv=folds)
+    assert plain.min() == 0
+    assert scores.min() > 0.5
+
+
+def test_the_score_names_the_classes_that_the_fit_had_no_label_of():
+    X = [[0.0], [1.0], [5.0], [6.0], [9.0]]
+    fitted = SupervisedLDA().fit(X, ["a", "a", "b", "b", None])
+    message = r"counts 1 row as wrong, of classes .*: \['c'\]\. If this is a fold"
+    with pytest.warns(UserWarning, match=message):
+        assert fitted.score(X, ["a", "a", "b", "b", "c"]) == 0.8
+
+
+@pytest.mark.parametrize("label", ["a", None])
+def test_a_fold_of_one_class_or_none_names_the_splitter(label):
+    with pytest.raises(FitError, match=r"is a fold .* cv=SemiSupervisedKFold\(\)"):
+        AutoLDA().fit([[0.0], [1.0], [2.0]], [label, label, None])

@@ -141,9 +141,8 @@ def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
 def test_5_one_labeled_class_is_refused_and_the_marker_explained(
     classifier, y, marker, shown
 ):
-    with pytest.raises(
-        ValueError, match=shown + ".*pass unlabeled=None if it is one of your"
-    ):
+    way_out = f".*Pass unlabeled=None to {classifier.__name__} if it is one of your"
+    with pytest.raises(ValueError, match=shown + way_out):
         classifier(unlabeled=marker).fit(ROWS, y)
 
 
@@ -232,7 +231,7 @@ def test_8_a_missing_y_beside_the_marker_is_told():
     y[CODES.argmin()] = np.nan
     message = (
         "17 rows with y = -1 and 1 row with a missing y all count as unlabeled. Pass "
-        "unlabeled=None if -1 is a class."
+        "unlabeled=None to SelfLearningLDA if -1 is a class."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
         fitted = SelfLearningLDA().fit(ROWS, y)
@@ -243,7 +242,7 @@ def test_7_the_marker_as_text_is_a_class_and_told():
     y = np.array(labels("a", "b", "-1"))
     message = (
         "The text '-1' is read as a class in 18 rows, because unlabeled=-1 is a "
-        "number. Pass unlabeled='-1' if these rows are unlabeled."
+        "number. Pass unlabeled='-1' to SupervisedLDA if these rows are unlabeled."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
         fitted = SupervisedLDA().fit(ROWS, y)
@@ -253,7 +252,8 @@ def test_7_the_marker_as_text_is_a_class_and_told():
 def test_6_minus_one_as_a_third_class_is_told():
     message = (
         "-1 is read as a class in 18 rows, because unlabeled=None marks the "
-        "unlabeled rows. Pass unlabeled=-1 if these rows are unlabeled."
+        "unlabeled rows. Pass unlabeled=-1 to SupervisedLDA if these rows are "
+        "unlabeled."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
         SupervisedLDA(unlabeled=None).fit(ROWS, CODES)
@@ -272,7 +272,7 @@ def test_6_minus_one_as_a_class_needs_no_word_where_other_rows_are_unlabeled():
 def test_8_an_empty_text_is_no_class(empty, kind):
     y = kind(labels("a", "b", empty))
     message = f"y is the empty text '{empty}' for 18 of 30 rows, first in row 6, "
-    message += f"but unlabeled=-1 .*pass unlabeled='{empty}' if"
+    message += f"but unlabeled=-1 .*Pass unlabeled='{empty}' to SelfLearningLDA if"
     with pytest.raises(ValueError, match=message):
         SelfLearningLDA().fit(ROWS, y)
     assert SelfLearningLDA(unlabeled=empty).fit(ROWS, y).classes_.tolist() == ["a", "b"]

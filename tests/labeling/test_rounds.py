@@ -130,16 +130,39 @@ def test_a_round_that_changed_no_tested_prediction_is_said_to_have_changed_nothi
     assert expected in str(progress)
 
 
+@pytest.mark.parametrize(
+    ("n_right", "n_wrong", "sentence"),
+    [
+        (2, 0, "with these labels, 2 more test rows are classified correctly. "),
+        (3, 2, "with these labels, 1 more test row is classified correctly. "),
+        (
+            0,
+            1,
+            "with these labels, 1 fewer test row is classified correctly, which may be "
+            "chance. ",
+        ),
+    ],
+)
+def test_what_the_last_labels_changed_is_said_in_test_rows(n_right, n_wrong, sentence):
+    estimate = estimate_error_of_all_labels(np.arange(20) < 4, 25, 5)
+    error_before = (4 + n_right - n_wrong) / 20
+    said = str(Progress(estimate, "", error_before, n_right, n_wrong, 25, 5))
+    assert sentence in said
+
+
+def test_as_many_test_rows_right_as_wrong_are_no_change():
+    estimate = estimate_error_of_all_labels(np.arange(20) < 4, 25, 5)
+    progress = Progress(estimate, "", 0.2, 1, 1, n_labels=25, n_last=5)
+    assert "The 5 labels of the last round did not change it." in str(progress)
+
+
 def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     path, truth = table
     ask(path, 12)
     fill(truth)
     asked = ask(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert (
-        "there are 0 among 12 labels. To draw such rows, use "
-        "the option test of `iclda ask`."
-    ) in str(asked.progress)
+    assert str(asked.progress).endswith("there are 0 among 12 labels.")
     assert asked.answers.ids(RANDOM)
     fill(truth)
     progress = ask(path, 0).progress
@@ -172,7 +195,8 @@ def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
     asked = ask(path, 140, n_test=20)
     assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
     assert any(
-        "160 rows were wanted, but only 150 were left." in line for line in asked.lines
+        "160 rows were wanted, but only 150 were left." in text
+        for text in asked.remarks
     )
     assert "No more rows are left to ask for." in ask(path, 5).lines
     fill(truth)

@@ -1,5 +1,6 @@
 """Rows on a device. Nothing can be read from those of array-api-strict by accident."""
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -13,9 +14,12 @@ strict = pytest.importorskip("array_api_strict")
 
 from iclda import (
     AverageLDA,
+    ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     ImplicitlyConstrainedLeastSquares,
+    MomentConstrainedLDA,
     PessimisticLDA,
+    SelfLearningLDA,
     SelfTrainingLDA,
     SupervisedLDA,
 )
@@ -202,6 +206,123 @@ def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
     model = classifier().fit(on("device1", LARGE.rows), on("device1", y))
     assert sum(brought) < 3 * 4096 + 5_040 + 1000
     assert_allclose(model.coef_, classifier().fit(LARGE.rows, y).coef_, rtol=1e-5)
+
+
+@pytest.fixture
+def moved(monkeypatch):
+    """Sizes of the arrays that were moved to a device."""
+    sizes = []
+    put = Place.put_as_is
+
+    def counted(place, array):
+        sizes.append(np.size(array))
+        return put(place, array)
+
+    monkeypatch.setattr(Place, "put_as_is", counted)
+    return sizes
+
+
+def labeled_in_part(n_classes):
+    """Rows of separate classes, and their labels, -1 for one of four rows."""
+    y = np.arange(10_000) % n_classes
+    rows = 9 * RNG.standard_normal((n_classes, 4))[y] + RNG.standard_normal((len(y), 4))
+    return rows, np.where(np.arange(len(y)) % 4, y, -1)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [SupervisedLDA, MomentConstrainedLDA, SelfLearningLDA, ExpectationMaximizationLDA],
+)
+def test_a_fit_moves_as_many_arrays_to_the_device_for_many_blocks_as_for_one(
+    classifier, moved, monkeypatch
+):
+    rows, y = labeled_in_part(3)
+    classifier().fit(on("device1", rows), y)
+    in_one_block = len(moved)
+    monkeypatch.setattr(device, "_MIN_BLOCK_ROWS", 500)
+    monkeypatch.setattr(device, "_DEVICE_BLOCK_ENTRIES", 0)
+    moved.clear()
+    classifier().fit(on("device1", rows), y)
+    assert len(moved) == in_one_block < 100
+
+
+def test_sums_of_labeled_rows_take_as_many_moves_and_products_for_many_classes(
+    moved, monkeypatch
+):
+    products = []
+    product = DeviceBlock._product
+
+    def counted(block, left, right):
+        products.append(left.shape)
+        return product(block, left, right)
+
+    monkeypatch.setattr(DeviceBlock, "_product", counted)
+    counts = []
+    for n_classes in (2, 50):
+        rows, y = labeled_in_part(n_classes)
+        SupervisedLDA().fit(on("device1", rows), y)
+        counts.append((len(moved), len(products)))
+        moved.clear()
+        products.clear()
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("name", ["codes", "shares", "two, soft"])
+def test_a_few_members_are_summed_without_reading_the_other_rows(name, monkeypatch):
+    is_member = np.arange(len(X)) % 10 == 3
+    read = []
+    whole = device.ArrayRows._block
+
+    def counted(self, index, frame):
+        block = whole(self, index, frame)
+        read.append(block.rows.shape[0])
+        return block
+
+    monkeypatch.setattr(device.ArrayRows, "_block", counted)
+    rows = array_rows(on("device1", X), WEIGHTS, is_member, block_rows=70)
+    centers = RNG.standard_normal((RULES[name].n_classes, X.shape[1]))
+    for form in (
+        lambda rows: rows.moments(FRAME),
+        lambda rows: rows.label_sums(RULES[name], FRAME, centers),
+    ):
+        found = form(rows)
+        assert sum(read) == is_member.sum()
+        assert max(read) <= device._MIN_BLOCK_ROWS
+        read.clear()
+        assert_equal_sums(found, form(MemoryRows(X, WEIGHTS, is_member)))
+
+
+def test_shares_near_0_and_1_cost_the_scatter_about_distant_centers_no_digits():
+    centers = 1e6 * np.eye(3)[:2]
+    codes = np.arange(len(X)) % 2
+    shares = np.abs(np.eye(2)[codes] - 1e-14)
+    noise = RNG.standard_normal(X.shape)
+    frame = Frame(np.zeros(3), np.ones(3))
+    rule = GivenLabels(shares, 2)
+    rows = on("device1", centers[codes] + noise)
+    found = array_rows(rows).label_sums(rule, frame, centers).scatter
+    expected = MemoryRows(to_host(rows)).label_sums(rule, frame, centers).scatter
+    assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("missing", [-1, np.nan], ids=["-1", "NaN"])
+@pytest.mark.parametrize("classifier", [MomentConstrainedLDA, ImplicitlyConstrainedLDA])
+def test_memory_has_masks_of_rows_on_a_device_and_no_copy_of_y(
+    classifier, missing, monkeypatch
+):
+    # What torch holds is not counted, as if it were on a device.
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(device.ArrayRows, "_is_on_cpu", False)
+    n_rows = 3_000_000
+    rows = torch.asarray(RNG.standard_normal((n_rows, 1)))
+    y = np.full(n_rows, missing)
+    y[:64] = np.arange(64) % 2
+    classifier().fit(rows[:1000], y[:1000])
+    tracemalloc.start()
+    classifier().fit(rows, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 * n_rows < y.nbytes
 
 
 def room_for(most_rows, monkeypatch):
@@ -571,15 +692,7 @@ def test_a_pass_holds_the_rows_near_boundaries_on_the_device(
     assert found.local_set.place is on_device.place
 
 
-def test_rows_near_boundaries_are_found_without_indices_from_memory(monkeypatch):
-    moved = []
-    put = Place.put_as_is
-
-    def counted(place, array):
-        moved.append(np.size(array))
-        return put(place, array)
-
-    monkeypatch.setattr(Place, "put_as_is", counted)
+def test_rows_near_boundaries_are_found_without_indices_from_memory(moved):
     rows = array_rows(on("device1", LARGE.X_unlabeled))
     rule = LinearRule(np.array([[500.0, 0.0]] * LARGE.X.shape[1]), np.zeros(2), True)
     frame = frame_of(LARGE.X)

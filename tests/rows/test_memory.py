@@ -283,3 +283,13 @@ def test_a_chain_of_nothing_has_no_sums():
     assert none.label_sums(PAIR, FRAME).counts.tolist() == [0, 0]
     assert none.sample(5, 0)[0].shape == (0, 3)
     assert none.responsibilities(PAIR, FRAME).shape == (0, 2)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.4, 0.6, 0.98, 1.0])
+def test_rows_are_drawn_from_members_as_from_a_table_of_them_alone(share):
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((20_000, 2))
+    is_member = rng.random(len(rows)) < share
+    found, _ = MemoryRows(rows, None, is_member).sample(300, 7)
+    expected, _ = MemoryRows(rows[is_member]).sample(300, 7)
+    np.testing.assert_array_equal(found, expected)

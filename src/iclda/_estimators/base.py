@@ -11,6 +11,7 @@ ensemble fit other classifiers instead of a problem: they override ``_fit_inputs
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -66,6 +67,7 @@ from .labels import (
     FREE,
     LABELED,
     LEARNED,
+    USE_SPLITTER,
     check_classes,
     check_lengths,
     check_weights,
@@ -256,7 +258,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         fitted.calibration_ = None
         held_out = in_memory(fitted.held_out_probabilities_)
         if held_out is not None:
-            codes = inputs.labels.codes[inputs.labels.is_labeled]
+            codes = inputs.labels.labeled_codes
             fitted.calibration_ = Calibration.of_held_out(held_out, codes)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
@@ -591,7 +593,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Their classes; rows that carry the marker ``unlabeled`` are left out.
+            Their classes; rows that carry the marker ``unlabeled`` are left out. Rows
+            of classes that the fit had no label of count as wrong, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -623,6 +626,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_classes(known)
         if _are_numbers(known) != _are_numbers(self.classes_):
             raise unknown_class_error(known[0], self.classes_)
+        is_unseen = ~np.isin(known, self.classes_)
+        if is_unseen.any():
+            unseen = reprlib.repr(np.unique(known[is_unseen]).tolist())
+            warn(
+                f"score counts {plural(int(is_unseen.sum()), 'row')} as wrong, of "
+                f"classes that no label of the fit has: {unseen}. {USE_SPLITTER}"
+            )
 
         # 3. Compare them with the predictions.
         predicted = np.asarray(in_memory(self.predict(X)))

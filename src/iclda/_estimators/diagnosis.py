@@ -113,7 +113,11 @@ def warn_if_nothing_learned(
 def check_span(
     variances: Array, rank: int, feature_names: AnyArray | None = None
 ) -> Iterator[Warning]:
-    """Warn of columns that a fit ignores: constant ones, and functions of others."""
+    """Warn of what a fit drops: constant columns, and directions of hardly any spread.
+
+    Rows differ along these by less than a millionth of the widest spread
+    (``RANK_TOLERANCE`` and ``WITHIN_TOLERANCE``, of squares).
+    """
     n_features = len(variances)
     if rank == n_features:
         return
@@ -123,12 +127,13 @@ def check_span(
     if rank < n_others:
         begin = "; " if len(constant) else ""
         others = (
-            f"{begin}{n_others - rank} of the {n_others} columns that vary can be "
-            "computed from the others, or rows are too few"
+            f"{begin}along {n_others - rank} of {n_others} directions, rows differ by "
+            "less than a millionth of the widest spread (a column nearly repeats "
+            "others, or rows are too few)"
         )
     message = say(
         "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit uses "
-        "those dimensions and ignores the rest.",
+        "those dimensions and drops the rest.",
         rank=rank,
         n_features=n_features,
         constant=_constant_columns(constant, feature_names),

@@ -39,6 +39,8 @@ from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
     Labels,
+    as_array,
+    as_column,
     check_lengths,
     check_marks,
     check_weights,
@@ -201,7 +203,7 @@ class FitInputs:
 
     @property
     def n_labeled(self) -> int:
-        return int(self.labels.is_labeled.sum())
+        return len(self.labels.labeled_codes)
 
     @property
     def uses_unlabeled(self) -> bool:
@@ -373,7 +375,14 @@ def prepare(
                 arguments.X_unlabeled, "X_unlabeled", is_summed_later=is_summed_later
             )
         )
-    return prepare_opened(opened, arguments, needs)
+    arguments = replace(arguments, y=as_column(as_read(in_memory(arguments.y), "y")))
+    inputs = prepare_opened(opened, arguments, needs)
+    has_others = arguments.X_unlabeled is not None
+    marks = check_marks(
+        inputs.labels, arguments.unlabeled, arguments.name, has_others=has_others
+    )
+    warn(*marks)
+    return inputs
 
 
 def prepare_opened(
@@ -444,13 +453,17 @@ def _labels_and_weights(
     arguments: Arguments, n_rows: int
 ) -> tuple[Labels, Array | None]:
     """Return the labels and the weights of the rows of X, checked."""
-    y = as_read(in_memory(arguments.y), "y")
-    check_lengths(X=range(n_rows), y=y)
-    weights = check_weights(in_memory(arguments.sample_weight), n_rows, "sample_weight")
+    check_lengths(X=range(n_rows), y=arguments.y)
+    given = in_memory(arguments.sample_weight)
+    shape = as_array(given).shape
+    if len(shape) == 2:
+        raise ValueError(
+            f"sample_weight must hold one number for each of the {n_rows} rows, got "
+            f"shape {shape}. Unlabeled rows are passed by name: X_unlabeled=..."
+        )
+    weights = check_weights(given, n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
-    labels = encode_labels(y, arguments.unlabeled, is_counted)
-    has_others = arguments.X_unlabeled is not None
-    warn(*check_marks(y, arguments.unlabeled, has_others=has_others))
+    labels = encode_labels(arguments.y, arguments.unlabeled, is_counted, arguments.name)
     return labels, weights
 
 
@@ -474,9 +487,8 @@ def _weighted_sources(
 
 def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
     """Return the shares of the classes in the labeled weight."""
-    is_labeled = labels.is_labeled
-    labeled_weights = None if weights is None else weights[is_labeled]
-    counts = np.bincount(labels.codes[is_labeled], labeled_weights)
+    labeled_weights = None if weights is None else weights[labels.is_labeled]
+    counts = np.bincount(labels.labeled_codes, labeled_weights)
     return np.asarray(counts / counts.sum())
 
 
@@ -516,10 +528,11 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
     is_labeled = labels.is_labeled
     # Many labeled rows stay on their device. Those of other sources are taken into
     # memory, so that files and clusters are read only once for them.
-    is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
+    is_many = len(labels.labeled_codes) > _FRAME_ROWS
+    is_large = is_device_array(source.X) and is_many
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
-    return source.held(is_labeled), labels.codes[is_labeled]
+    return source.held(is_labeled), labels.labeled_codes
 
 
 def _find_frame(

@@ -52,7 +52,7 @@ def prepare_groups(
     is_unlabeled = np.append(labels.is_marker, np.ones(n_further, dtype=bool))
     offsets = _labeled_offsets(
         rows[is_labeled],
-        labels.codes[labels.is_labeled],
+        labels.labeled_codes,
         codes[is_labeled],
         weights[is_labeled],
         len(names),
@@ -80,7 +80,7 @@ def prepare_groups(
     with warnings.catch_warnings():
         # Those of the labels were given above.
         warnings.simplefilter("ignore")
-        without_offsets = prepare_opened(opened, arguments, needs)
+        without_offsets = prepare_opened(opened, inputs.arguments, needs)
     return without_offsets, dict(zip(map(plain, names), offsets, strict=True))
 
 

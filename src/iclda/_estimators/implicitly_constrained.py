@@ -29,8 +29,9 @@ _MAX_STORED_SHARES = 10**6
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """LDA with the labeling that maximizes the likelihood of the labeled rows.
 
-    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
-    order, no change of labels can raise the objective by more than ``gap_``. The
+    The labels of the unlabeled rows may be soft. ``gap_`` certifies that no small
+    change of them helps: a step of a small share s toward any other labeling raises the
+    objective by at most s times ``gap_``. A labeling far away may be better, since the
     problem can have several local maxima; the best of many starts is taken.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -32,6 +33,12 @@ _MAX_CLASSES_WITH_PROPORTIONS = 2_000
 _PROPORTIONS_TOLERANCE = 1e-6
 # Priors may miss 1 by this much.
 _PRIORS_TOLERANCE = 1e-8
+# The way out where a fold lacks a class.
+USE_SPLITTER = (
+    "If this is a fold of a cross-validation: scikit-learn does not stratify folds of "
+    "a y with None; pass cv=SemiSupervisedKFold() (iclda.model_selection), which "
+    "trains on every class."
+)
 # Products of two weights within these bounds are finite and not zero.
 _MIN_WEIGHT = 1e-100
 _MAX_WEIGHT = 1e100
@@ -39,19 +46,30 @@ _MAX_WEIGHT = 1e100
 
 @dataclass(frozen=True)
 class Labels:
-    """Sorted classes, and for every row the index of its class or ``UNLABELED``.
+    """Sorted classes, and the index of its class for every labeled row, in order.
 
-    ``is_marker`` marks the unlabeled rows. A row of weight 0 has no class, but is not
-    an unlabeled row either.
+    ``is_labeled`` marks these rows, and ``is_marker`` the unlabeled ones, of which
+    ``n_missing`` have no value at all. A row of weight 0 has no class, but is not an
+    unlabeled row either.
     """
 
     classes: AnyArray
-    codes: AnyArray
+    labeled_codes: AnyArray
+    is_labeled: AnyArray
     is_marker: AnyArray
+    n_missing: int
 
-    @property
-    def is_labeled(self) -> AnyArray:
-        return self.codes != UNLABELED
+    @cached_property
+    def codes(self) -> AnyArray:
+        """The index of its class for every row, or ``UNLABELED``."""
+        codes = np.full(len(self.is_labeled), UNLABELED)
+        codes[self.is_labeled] = self.labeled_codes
+        return codes
+
+    def count(self, value: Any) -> int:
+        """Return the number of labeled rows of the class that equals a value."""
+        is_class = _equals_marker(self.classes, value)
+        return int(np.count_nonzero(is_class[self.labeled_codes]))
 
 
 def is_missing(value: Any) -> bool:
@@ -66,91 +84,109 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) -> Labels:
+def encode_labels(
+    y: Any, unlabeled: Any, is_counted: AnyArray | None = None, owner: str = ""
+) -> Labels:
     """Return the codes of y. Rows that are not counted (weight 0) get no class.
 
-    Raises FitError unless at least two classes are labeled.
+    Raises FitError unless at least two classes are labeled. ``owner`` names what has
+    the parameter ``unlabeled``, if that need not be what the user called.
     """
-    present, is_marker = split_marker(y, unlabeled)
-    codes = np.full(len(is_marker), UNLABELED)
-    is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
-    # ``present`` has entries for the rows without the marker only.
-    used = present[is_used[~is_marker]]
+    used, is_marker, is_absent = _split(y, unlabeled, "y")
+    is_used = ~is_marker
+    if is_counted is not None:
+        # ``used`` has entries for the rows without the marker only.
+        used = used[is_counted[is_used]]
+        is_used &= is_counted
     check_classes(used)
-    classes, codes[is_used] = np.unique(used, return_inverse=True)
+    classes, codes = np.unique(used, return_inverse=True)
+    labels = Labels(
+        classes, codes, is_used, is_marker, int(np.count_nonzero(is_absent))
+    )
     # An empty text is the first in order.
     if len(classes) and not str(classes[0]).strip():
-        raise _empty_class(classes[0], codes == 0, plain(unlabeled))
+        raise _empty_class(classes[0], labels.codes == 0, plain(unlabeled), owner)
     if len(classes) < 2:
-        raise _too_few_classes(classes, len(used), len(codes), plain(unlabeled))
-    return Labels(classes, codes, is_marker)
+        raise _too_few_classes(
+            classes, len(used), len(is_used), plain(unlabeled), owner
+        )
+    return labels
 
 
-def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
-    """Yield warnings of values of y that may be a class or a mark of unlabeled rows.
+def check_marks(
+    labels: Labels, unlabeled: Any, owner: str, *, has_others: bool
+) -> Iterator[str]:
+    """Yield warnings of values that may be a class or a mark of unlabeled rows.
 
     ``has_others`` tells whether unlabeled rows were also passed without a y. If there
     are such rows, or marked ones, then -1 is a class, and so it is where there are only
-    two classes: -1 and 1 are common names.
+    two classes: -1 and 1 are common names. ``owner`` is as for ``encode_labels``.
     """
-    values, is_absent = _values_and_missing(y, "y")
-    values = values[~is_absent]
-    is_marker = _equals_marker(values, unlabeled)
-    n_missing = int(is_absent.sum())
-    n_marked = int(is_marker.sum())
+    n_missing = labels.n_missing
+    n_marked = int(np.count_nonzero(labels.is_marker)) - n_missing
     marker = plain(unlabeled)
     if n_missing and n_marked:
         yield (
             f"{plural(n_marked, 'row')} with y = {marker!r} and "
             f"{plural(n_missing, 'row')} with a missing y all count as unlabeled. "
-            f"Pass unlabeled=None if {marker!r} is a class."
+            f"{_pass_marker(None, owner)} if {marker!r} is a class."
         )
 
-    is_text_of_marker = _equals_marker(values, str(marker))
-    n_texts = int(is_text_of_marker.sum())
+    n_texts = labels.count(str(marker))
     if n_texts and not _is_text(marker) and not is_missing(marker):
         yield (
             f"The text {str(marker)!r} is read as a class in "
-            f"{plural(n_texts, 'row')}, because unlabeled={marker!r} is a number. Pass "
-            f"unlabeled={str(marker)!r} if these rows are unlabeled."
+            f"{plural(n_texts, 'row')}, because unlabeled={marker!r} is a number. "
+            f"{_pass_marker(str(marker), owner)} if these rows are unlabeled."
         )
 
-    is_default_marker = _equals_marker(values, UNLABELED)
-    n_minus_one = int(is_default_marker.sum())
+    n_minus_one = labels.count(UNLABELED)
     has_marks = n_missing or n_marked or has_others
-    if n_minus_one and not has_marks and len(np.unique(values)) > 2:
+    if n_minus_one and not has_marks and len(labels.classes) > 2:
         yield (
             f"-1 is read as a class in {plural(n_minus_one, 'row')}, because "
-            f"unlabeled={marker!r} marks the unlabeled rows. Pass unlabeled=-1 if "
-            "these rows are unlabeled."
+            f"unlabeled={marker!r} marks the unlabeled rows. "
+            f"{_pass_marker(UNLABELED, owner)} if these rows are unlabeled."
         )
 
 
-def _empty_class(label: Any, is_empty: AnyArray, marker: Any) -> ValueError:
+def _pass_marker(marker: Any, owner: str) -> str:
+    """Say which marker to pass, and to whom: a table classifier holds another one."""
+    return f"Pass unlabeled={marker!r}{f' to {owner}' if owner else ''}"
+
+
+def _empty_class(label: Any, is_empty: AnyArray, marker: Any, owner: str) -> ValueError:
     text = plain(label)
     return ValueError(
         f"y is the empty text {text!r} for {is_empty.sum()} of {len(is_empty)} rows, "
         f"first in row {is_empty.argmax()}, but unlabeled={marker!r} marks the "
-        f"unlabeled rows: pass unlabeled={text!r} if an empty text means unlabeled, or "
-        "name the class."
+        f"unlabeled rows. {_pass_marker(text, owner)} if an empty text means "
+        "unlabeled, or name the class."
     )
 
 
 def _too_few_classes(
-    classes: AnyArray, n_labeled: int, n_rows: int, marker: Any
+    classes: AnyArray, n_labeled: int, n_rows: int, marker: Any, owner: str
 ) -> FitError:
     if n_labeled == 0:
-        return FitError(
+        message = (
             "y labels no row: all "
             f"{n_rows} rows carry the marker unlabeled={marker!r}, "
             "are missing or have weight 0. Label at least one row of each of 2 classes."
         )
-    return FitError(
-        "y must label rows of at least 2 classes, got 1 class "
-        f"({plain(classes[0])!r}) in {plural(n_labeled, 'labeled row')}. Label rows of "
-        f"another class; those of weight 0 do not count. {marker!r} marks a row as "
-        "unlabeled: pass unlabeled=None if it is one of your classes."
-    )
+    else:
+        message = (
+            "y must label rows of at least 2 classes, got 1 class "
+            f"({plain(classes[0])!r}) in {plural(n_labeled, 'labeled row')}. Label "
+            "rows of another class; those of weight 0 do not count."
+        )
+        if not is_missing(marker):
+            message += (
+                f" {marker!r} marks a row as unlabeled. {_pass_marker(None, owner)} if "
+                "it is one of your classes."
+            )
+    # Only classifiers are fitted to folds.
+    return FitError(f"{message} {USE_SPLITTER}" if owner else message)
 
 
 def encode_known_classes(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
@@ -238,7 +274,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
 
 def _check_numbers(weights: Any, name: str) -> None:
     """Raise a ValueError that names the first entry that is not a number, if any."""
-    entries = _as_array(weights)
+    entries = as_array(weights)
     # Arrays of numbers need not be looked at one by one.
     if entries.ndim != 1 or entries.dtype.kind not in "OSU":
         return
@@ -271,11 +307,21 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
 
     A row is unlabeled if its value is the marker, or is missing.
     """
+    present, is_marker, _ = _split(y, unlabeled, name)
+    return present, is_marker
+
+
+def _split(y: Any, unlabeled: Any, name: str) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return what ``split_marker`` does, and a mask of the missing entries."""
     _check_marker(unlabeled)
     values, is_absent = _values_and_missing(y, name)
-    is_marker = is_absent.copy()
-    is_marker[~is_absent] = _equals_marker(values[~is_absent], unlabeled)
-    return _with_own_dtype(values[~is_marker], name), is_marker
+    if is_absent.any():
+        is_marker = is_absent.copy()
+        is_marker[~is_absent] = _equals_marker(values[~is_absent], unlabeled)
+    else:
+        # There may be very many rows: they are not copied.
+        is_marker = _equals_marker(values, unlabeled)
+    return _with_own_dtype(values[~is_marker], name), is_marker, is_absent
 
 
 def _equals_marker(values: AnyArray, unlabeled: Any) -> AnyArray:
@@ -308,6 +354,12 @@ def _check_marker(unlabeled: Any) -> None:
         )
 
 
+def as_column(y: Any) -> Any:
+    """Return y, of shape (n, 1) as a 1-d array with a warning."""
+    shape = y.shape if hasattr(y, "shape") else as_array(y).shape
+    return column_or_1d(as_array(y), warn=True) if len(shape) == 2 else y
+
+
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """Return y as a 1-d array of its own dtype, and a mask of its missing entries.
 
@@ -315,7 +367,7 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """
     is_null = _nulls_of(y)
     if is_null is None:
-        values = column_or_1d(_as_array(y), warn=True)
+        values = column_or_1d(as_array(y), warn=True)
         return values, _missing_entries(values)
     # Converted as a whole, a column with nulls would become one of objects, or of
     # floats: only the values that are present keep their dtype.
@@ -363,7 +415,7 @@ def _not_classes(value: Any, name: str) -> ValueError:
     )
 
 
-def _as_array(y: Any) -> AnyArray:
+def as_array(y: Any) -> AnyArray:
     try:
         values = np.asarray(y)
     except ValueError:
@@ -383,6 +435,9 @@ def _as_array(y: Any) -> AnyArray:
 def _missing_entries(values: AnyArray) -> AnyArray:
     if values.dtype.kind == "O":
         return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
+    # Integers, booleans and texts are never missing.
+    if values.dtype.kind in "biuSU":
+        return np.zeros(len(values), dtype=bool)
     # NaN and NaT differ from themselves.
     return np.asarray(values != values)
 

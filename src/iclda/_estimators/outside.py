@@ -19,6 +19,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
+from .._messages import FitError, plural
 from ..methods import BASELINES, find_method
 from .labels import encode_labels
 
@@ -70,8 +71,17 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         is_used = is_labeled | method.uses_unlabeled
         self.classes_ = labels.classes
         self.n_features_in_ = rows.shape[1]
-        self.shares_ = np.bincount(labels.codes[is_labeled]) / is_labeled.sum()
+        self.shares_ = np.bincount(labels.labeled_codes) / is_labeled.sum()
         classifier = _unfitted(method.name, self.random_state)
+        n_labels = int(is_labeled.sum())
+        n_classes = len(labels.classes)
+        # Self-training begins with LDA, too.
+        has_lda = method.name in ("sklearn-lda", "sklearn-self-training")
+        if has_lda and n_labels <= n_classes:
+            raise FitError(
+                f"{method.name} needs more labels than classes, got "
+                f"{plural(n_labels, 'label')} of {n_classes} classes: label more rows."
+            )
         weights = {}
         if sample_weight is not None:
             weights["sample_weight"] = np.asarray(sample_weight)[is_used]
@@ -131,7 +141,7 @@ class ClassShares(ClassifierMixin, BaseEstimator):
         weights = np.ones(len(is_labeled))
         if sample_weight is not None:
             weights = np.asarray(sample_weight)
-        sums = np.bincount(labels.codes[is_labeled], weights[is_labeled])
+        sums = np.bincount(labels.labeled_codes, weights[is_labeled])
         counts = sums + _PSEUDO_COUNT
         # A classifier of scikit-learn, which others can read and convert.
         dummy = DummyClassifier(strategy="prior")

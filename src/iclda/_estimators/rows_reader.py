@@ -109,7 +109,9 @@ class RowSource:
         if self.opened is None and self.request.view is None:
             return RowSource(self.X[is_member], self.request, weights=weights)
         # A sample as large as their number has all rows, in their order, and mapped.
-        rows, _ = self._rows(None, is_member).sample(int(is_member.sum()), 0)
+        rows, _ = self._rows(None, is_member).sample(
+            int(np.count_nonzero(is_member)), 0
+        )
         return RowSource(rows, self._mapped_request, weights=weights)
 
     def viewed(self, view: View) -> RowSource:

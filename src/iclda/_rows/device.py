@@ -39,6 +39,9 @@ _CPU_BLOCK_ENTRIES = 2**20
 # Numbers of a block on any other device, where every call costs time.
 _DEVICE_BLOCK_ENTRIES = 2**26
 _MIN_BLOCK_ROWS = 1024
+# Members are gathered if they are at most one in this many rows. Otherwise adding up
+# the other rows with weight 0 takes less time.
+_ROWS_PER_FEW_MEMBERS = 8
 # Scores of a block are copied this many times on the way to shares.
 _COPIES_OF_SCORES = 4
 # Blocks get smaller by this factor when the device runs out of memory.
@@ -134,7 +137,6 @@ class ArrayRows(WeightedRows):
     @cached_property
     def _device_weights(self) -> Any:
         """Weights on the device, 0 for rows that are not members; None if all are 1."""
-        # Adding up rows of weight 0 takes less time than gathering the members.
         weights: AnyArray | None = self._weights
         if weights is None:
             weights = self._is_member
@@ -150,6 +152,14 @@ class ArrayRows(WeightedRows):
         xp = self.place.xp
         moved = self.place.put_as_is(weights)
         return xp.astype(moved, getattr(xp, dtype.__name__))
+
+    @cached_property
+    def _few_members(self) -> Any:
+        """Indices of the members on the device if they are few; None otherwise."""
+        is_member = self._is_member
+        if is_member is None or _ROWS_PER_FEW_MEMBERS * self.n_rows > len(is_member):
+            return None
+        return self.place.put_as_is(self._members)
 
     # Sums.
 
@@ -282,6 +292,8 @@ class ArrayRows(WeightedRows):
     ) -> LabelSums:
         """Return label sums formed block by block."""
         labeler = labeler_of(rule, self.place)
+        if centers is not None:
+            centers = self.place.put(centers)
         counts, sums, log_sum, *further = self._add_up(
             lambda index: self._block(index, frame).label_sums(
                 labeler, centers, with_overlaps=with_overlaps
@@ -341,7 +353,7 @@ class ArrayRows(WeightedRows):
         return shares if self._is_member is None else shares[self._is_member]
 
     def _rows_at(self, index: AnyArray) -> Array:
-        rows = to_host(self._take(self._X, index)).astype(np.float64)
+        rows = to_host(self.place.take(self._X, index)).astype(np.float64)
         check_finite(rows, self._name, self._names, index=index)
         return rows
 
@@ -362,22 +374,24 @@ class ArrayRows(WeightedRows):
 
     # Passes block by block.
 
-    def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
+    def _add_up(self, of_block: Callable[[Any], list[Any]]) -> list[Array]:
         """Return the sums of all blocks, added on a device with double precision."""
         return [to_host(part) for part in self._totals(of_block)]
 
     def _totals(
-        self, of_block: Callable[[slice], list[Any]], n_scores: int = 0
+        self, of_block: Callable[[Any], list[Any]], n_scores: int = 0
     ) -> list[Any]:
-        """Return the sums of all blocks, on the device.
+        """Return the sums of all blocks, on the device; blocks have all members.
 
         Blocks are shorter if a row has more scores than features.
         """
+        members = self._few_members
+        n_rows = self._X.shape[0] if members is None else members.shape[0]
 
         def read() -> list[Any]:
             totals: list[Any] = []
-            for index in self._cuts(n_scores):
-                sums = of_block(index)
+            for cut in self._cuts(n_scores, n_rows):
+                sums = of_block(cut if members is None else members[cut])
                 # Sums of many blocks need more digits than those of one.
                 if not self.place.is_double:
                     sums = [to_host(part).astype(np.float64) for part in sums]
@@ -391,7 +405,10 @@ class ArrayRows(WeightedRows):
 
     def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
         """Return the results of a function of the row indices of every block."""
-        return self._with_room(lambda: [function(index) for index in self._cuts()])
+        n_rows = self._X.shape[0]
+        return self._with_room(
+            lambda: [function(index) for index in self._cuts(0, n_rows)]
+        )
 
     def _with_room(self, read: Callable[[], Result]) -> Result:
         """Return the result of a pass.
@@ -421,23 +438,15 @@ class ArrayRows(WeightedRows):
             "memory."
         )
 
-    def _cuts(self, n_scores: int = 0) -> Iterator[slice]:
-        """Yield the row indices of every block, and report it after it was used."""
-        n_rows, n_features = self._X.shape
+    def _cuts(self, n_scores: int, n_rows: int) -> Iterator[slice]:
+        """Yield the parts of ``n_rows`` rows, and report each after it was used."""
+        n_features = self._X.shape[1]
         factor = max(1, _COPIES_OF_SCORES * n_scores // n_features)
         block_rows = max(_MIN_BLOCK_ROWS, self._block_rows // factor)
         for start in range(0, n_rows, block_rows):
             stop = min(start + block_rows, n_rows)
             yield slice(start, stop)
             report_progress(stop, n_rows)
-
-    def _take(self, array: Any, index: Any) -> Any:
-        """Return some rows of an array on the device, copied unless consecutive."""
-        if isinstance(index, slice):
-            return array[index, ...]
-        if isinstance(index, np.ndarray):
-            index = self.place.put_as_is(index)
-        return self.place.xp.take(array, index, axis=0)
 
     def _placed(self, frame: Frame) -> tuple[Any, Any]:
         """Return origin and scale of a frame on the device."""
@@ -449,7 +458,7 @@ class ArrayRows(WeightedRows):
     def _block(self, index: Any, frame: Frame) -> DeviceBlock:
         """Return some rows in frame coordinates, u = (x - origin) / scale."""
         place = self.place
-        rows = self._take(self._X, index)
+        rows = place.take(self._X, index)
         # In double precision the subtraction converts rows without another copy.
         is_converted = place.is_double and place.xp.isdtype(rows.dtype, "real floating")
         if self.view is not None or not is_converted:
@@ -462,5 +471,5 @@ class ArrayRows(WeightedRows):
         u = (rows - origin) / scale
         weights = self._device_weights
         if weights is not None:
-            weights = place.xp.astype(self._take(weights, index), place.dtype)
+            weights = place.xp.astype(place.take(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)

@@ -66,12 +66,18 @@ def _stacked_labeler(rules: StackedRules, place: Place) -> Labeler:
 
 
 def _given_labeler(rule: GivenLabels, place: Place) -> Labeler:
+    xp = place.xp
+    is_matrix = rule.labels.ndim == 2
+    # Labels are moved at once: moving those of each block takes longer than the sums.
+    labels = place.put(rule.labels) if is_matrix else place.put_as_is(rule.labels)
+    classes = xp.arange(rule.n_classes, dtype=labels.dtype, device=place.device)
+
     def as_given(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
-        labels = rule.labels[index]
-        # Classes of rows, in place of their shares in each class.
-        if labels.ndim == 1:
-            labels = labels[:, None] == np.arange(rule.n_classes)
-        return place.put(labels.T), _no_log_sums(rows)
+        taken = place.take(labels, index)
+        if is_matrix:
+            return taken.T, _no_log_sums(rows)
+        shares = xp.astype(taken[None, :] == classes[:, None], place.dtype)
+        return shares, _no_log_sums(rows)
 
     return as_given
 
@@ -117,12 +123,13 @@ class DeviceBlock:
         return [sums, squares]
 
     def label_sums(
-        self, labeler: Labeler, centers: Array | None, *, with_overlaps: bool
+        self, labeler: Labeler, centers: Any, *, with_overlaps: bool
     ) -> list[Any]:
         """Return class weights (K, 1), class sums (K, d) and log-sum-exp (1, 1).
 
         After these come the overlaps (K, K) of the classes if they are asked for, and
-        the scatter (d, d) about the centers of the classes if there are centers.
+        the scatter (d, d) about the centers of the classes if there are centers, which
+        are on the device.
         """
         shares, log_sums = labeler(self.rows, self.index)
         weighted = self._weighted(shares)
@@ -141,13 +148,30 @@ class DeviceBlock:
             sums.append(scatter)
         return sums
 
-    def _scatter_about(self, centers: Array, weighted: Any) -> Any:
-        """Return the scatter (d, d) about the centers, by weighted shares (K, n)."""
-        scatter = 0
-        for k, center in enumerate(centers):
-            deviations = self.rows - self.place.put(center)
-            scatter += self._product(weighted[k, :] * deviations.T, deviations)
-        return scatter
+    def _scatter_about(self, centers: Any, weighted: Any) -> Any:
+        """Return the scatter (d, d) about the centers, by weighted shares (K, n).
+
+        One product is enough for all classes. A row of weight 1 with shares s_k in
+        classes with centers c_k has the mean center m = sum s_k c_k. Its scatter about
+        the centers is that about m, plus s_j s_k (c_j - c_k) (c_j - c_k)' summed over
+        the pairs of classes, of which hard labels have none.
+        """
+        xp = self.place.xp
+        # 1. The scatter about the mean center of each row.
+        weights = xp.sum(weighted, axis=0)
+        shares = weighted / xp.where(weights > 0, weights, 1.0)
+        deviations = self.rows - xp.matmul(shares.T, centers)
+        about_means = self._product(weights * deviations.T, deviations)
+
+        # 2. The pairs. A class makes none with itself: that term would cancel in the
+        # end, and cost digits where hardly any row is shared.
+        overlaps = self._product(weighted, shares.T)
+        is_own = xp.eye(
+            overlaps.shape[0], dtype=self.place.dtype, device=self.place.device
+        )
+        pairs = overlaps * (1 - is_own)
+        laplacian = is_own * xp.sum(pairs, axis=1) - pairs
+        return about_means + xp.matmul(centers.T, xp.matmul(laplacian, centers))
 
     def near_boundary(self, labeler: Labeler, every: AnyArray) -> Array:
         """Return rows near class boundaries, after their weights; see ``Near``."""

@@ -64,6 +64,14 @@ class Place:
         """Move an array to the device, in its own dtype."""
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
 
+    def take(self, array: Any, index: Any) -> Any:
+        """Return some rows of an array on the device, copied unless consecutive."""
+        if isinstance(index, slice):
+            return array[index, ...]
+        if isinstance(index, np.ndarray):
+            index = self.put_as_is(index)
+        return self.xp.take(array, index, axis=0)
+
     def fetch(self, array: Any) -> AnyArray:
         """Return an array of the device in memory."""
         return to_host(array)
@@ -94,8 +102,10 @@ class Place:
         # The first of the classes that tie has the largest rank.
         is_best = scores >= top - tie
         n_classes = scores.shape[-2]
-        rank_of_class = self.put(np.arange(n_classes, 0, -1))[:, None]
-        ranks = rank_of_class * xp.astype(is_best, self.dtype)
+        rank_of_class = xp.arange(
+            n_classes, 0, -1, dtype=self.dtype, device=self.device
+        )
+        ranks = rank_of_class[:, None] * xp.astype(is_best, self.dtype)
         is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
         return xp.astype(is_first, self.dtype), top[..., 0, :]
 

@@ -158,7 +158,7 @@ class WeightedRows(Rows):
         # If all rows are members, no mask has to be applied.
         is_partial = is_member is not None and not is_member.all()
         self._is_member = is_member if is_partial else None
-        self._n_rows = n_all if is_member is None else int(is_member.sum())
+        self._n_rows = n_all if is_member is None else int(np.count_nonzero(is_member))
 
     def restricted(self, weights: Weights, is_member: Members) -> Self:
         """Return the same rows with weights, or some of them, without opening again.
@@ -226,7 +226,16 @@ class WeightedRows(Rows):
         # In order, since most sources are read from the first row to the last.
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(self.n_rows, n, replace=False))
-        return chosen if self._is_member is None else self._members[chosen]
+        if self._is_member is None:
+            return chosen
+        if 2 * self.n_rows < len(self._is_member):
+            return self._members[chosen]
+        # Where most rows are members, their indices take many times the memory of the
+        # mask: the others are listed instead. A member comes after those of them that
+        # have no more members before them than it has.
+        others = np.flatnonzero(~self._is_member)
+        members_before = others - np.arange(len(others))
+        return chosen + np.searchsorted(members_before, chosen, side="right")
 
     @property
     def _members(self) -> AnyArray:

@@ -104,14 +104,17 @@ def ask(
             keep=keep,
             strict=strict,
         )
-    lines = [messages.in_options(line) for line in asked.lines]
+    remarks = [messages.in_options(text) for text in asked.remarks]
     next_step = _after_round(asked)
     if json:
+        lines = [*asked.lines, *remarks]
         messages.print_json({**asked.to_json(), "lines": lines, "next": next_step})
     elif not quiet:
-        messages.print_lines(lines)
+        messages.print_lines(asked.lines)
         # Not wrapped, so that a command can be copied.
         typer.echo(printable(f"Next: {next_step}"))
+        if remarks:
+            messages.print_lines(["", *remarks])
 
 
 def label(

@@ -247,6 +247,7 @@ def _in_options(report: FitReport) -> FitReport:
         notes=[messages.in_options(note) for note in report.notes],
         warnings=[messages.in_options(text) for text in report.warnings],
         taken_for=messages.in_options(report.taken_for),
+        withheld=messages.in_options(report.withheld),
     )
 
 
@@ -372,7 +373,7 @@ def evaluate(
 
 def show(model: ModelFile, json: options.Json = False) -> None:
     """Show everything about a model and its fit."""
-    from ..model_files import load_model, model_details
+    from ..model_files import load_model, model_details, pipeline_in
     from ..tabular.summaries import (
         importance_lines,
         show_summary,
@@ -386,7 +387,7 @@ def show(model: ModelFile, json: options.Json = False) -> None:
     with warnings.catch_warnings(), suppress(ValueError):
         # Warnings of other versions: what is shown does not depend on them.
         warnings.simplefilter("ignore")
-        axes = standardized_coefficients(load_model(model))
+        axes = standardized_coefficients(pipeline_in(load_model(model)))
     if json:
         messages.print_json({**details, "discriminants": axes})
     else:
@@ -405,11 +406,11 @@ def check_order(model: Path, data: Path) -> None:
 
 def load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """Return a model, the kinds of its columns, and what its file says about it."""
-    from ..model_files import column_kinds, load_model, model_details
+    from ..model_files import column_kinds, load_model, model_details, pipeline_in
     from ..tabular.array_files import feature_names
 
     _import_skops()
-    fitted = load_model(path)
+    fitted = pipeline_in(load_model(path))
     kinds = column_kinds(fitted)
     # A model that was fitted to an array has columns without names.
     if kinds is None:

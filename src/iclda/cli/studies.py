@@ -39,6 +39,20 @@ _CurveRepeats = Annotated[
     int,
     options.number_option(2, 10_000, help="Repeats of every point of a curve."),
 ]
+_Labels = Annotated[
+    int,
+    options.number_option(
+        0, 1_000_000, help="Labeled rows of every set. 0: two a feature, at least ten."
+    ),
+]
+_Drawing = Annotated[
+    str,
+    Option(
+        metavar="WAY",
+        help="How the two labeled rows that every class has at least are drawn: "
+        "with-replacement, as in the paper, or without-replacement.",
+    ),
+]
 Out = Annotated[
     Path,
     Option(metavar="FOLDER", help="Folder of rows, tables, figures and the report."),
@@ -61,6 +75,8 @@ def reproduce(
     methods: _Methods = None,
     repeats: _Repeats = 20,
     curve_repeats: _CurveRepeats = 500,
+    labels: _Labels = 0,
+    drawing: _Drawing = "with-replacement",
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     out: Out = _RESULTS,
@@ -85,6 +101,8 @@ def reproduce(
         json,
         jobs=jobs,
         seed=seed,
+        labels=labels,
+        drawing=drawing,
         data_dir=data,
         tables=names,
         table_repeats=repeats,
@@ -98,6 +116,8 @@ def tables(
     datasets: _Names = None,
     methods: _Methods = None,
     repeats: _Repeats = 20,
+    labels: _Labels = 0,
+    drawing: _Drawing = "with-replacement",
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     out: Out = _RESULTS,
@@ -112,6 +132,8 @@ def tables(
         json,
         jobs=jobs,
         seed=seed,
+        labels=labels,
+        drawing=drawing,
         data_dir=data,
         tables=_find_benchmarks(datasets, data, quiet),
         table_repeats=repeats,
@@ -123,6 +145,8 @@ def curves(
     datasets: _Curves = None,
     methods: _Methods = None,
     repeats: _CurveRepeats = 500,
+    labels: _Labels = 0,
+    drawing: _Drawing = "with-replacement",
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     out: Out = _RESULTS,
@@ -145,6 +169,8 @@ def curves(
         json,
         jobs=jobs,
         seed=seed,
+        labels=labels,
+        drawing=drawing,
         data_dir=data,
         curves=names,
         curve_repeats=repeats,
@@ -225,11 +251,12 @@ def _find_benchmarks(
 
 
 def _run_and_draw(
-    out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any
+    out: Path, quiet: bool, json: bool, *, jobs: int, drawing: str, **settings: Any
 ) -> None:
     """Run experiments and draw them; ``settings`` are fields of ``Study``."""
     from ..studies.page import check_can_report
-    from ..studies.paper.run import Study, run_study
+    from ..studies.paper.design import DRAWINGS
+    from ..studies.paper.run import Study, choose, run_study
 
     # Before hours of computation, not after them.
     check_can_report()
@@ -237,6 +264,7 @@ def _run_and_draw(
         out=out,
         jobs=jobs or options.n_cores(),
         command=options.command_line(),
+        drawing=choose([drawing], DRAWINGS, "way of drawing")[0],
         **settings,
     )
     with show_cells(quiet) as advance:

@@ -1,4 +1,4 @@
-"""Toy problems, benchmark sets of the paper, features of pictures, and vowels."""
+"""Toy problems, benchmark sets of the paper, pictures, vowels, and customers."""
 
 from ._benchmarks import (
     BENCHMARKS,
@@ -7,6 +7,7 @@ from ._benchmarks import (
     find_benchmark,
     load_benchmark,
 )
+from ._customers import load_customers
 from ._features import load_fashion_features
 from ._gaussians import make_gaussians, make_violated_gaussians
 from ._vowels import load_vowels
@@ -17,6 +18,7 @@ __all__ = [
     "Dataset",
     "find_benchmark",
     "load_benchmark",
+    "load_customers",
     "load_fashion_features",
     "load_vowels",
     "make_gaussians",

@@ -124,17 +124,18 @@ class Project:
             is_none=is_none if is_none.any() else None,
         )
 
-    def remarks(self) -> list[str]:
+    def remarks(self, *, has_notes: bool = True) -> list[str]:
         """Return notes and warnings about the table, as a fit to it prints them.
 
         The table is made again, because columns are judged by the answers, too.
+        ``has_notes`` tells whether notes on the columns are among them.
         """
         pool = self.pool
         cells = require_for_tables("pyarrow").array(self.table.labels, "string")
         # The labels do not hold the unlabeled value any more.
         options = replace(pool.options, unlabeled=None)
         table = with_classes(pool.file, Classes(pool.target, cells), options)
-        notes = [*table.notes, *self.table.notes_on_none]
+        notes = [*(table.notes if has_notes else ()), *self.table.notes_on_none]
         if not self.answers.labels:
             notes += pool.notes_on_target()
         return [
@@ -278,7 +279,8 @@ class Project:
         """Why the error is not known; empty if it is."""
         if not self.pool.has_features:
             return f"{self.pool.file.path} has no column that a model can learn from"
-        return why_withheld(self.table)
+        # Whoever reads this is drawing rows already.
+        return why_withheld(self.table, way_out="")
 
     @cached_property
     def is_wrong(self) -> AnyArray:

@@ -59,6 +59,11 @@ class Progress:
     n_last: int = 0
 
     @property
+    def net_gain(self) -> int:
+        """How many more test rows are right with the labels of the last round."""
+        return self.n_became_right - self.n_became_wrong
+
+    @property
     def error_after_more(self) -> float | None:
         """Error after ten more labels, by a power law; None if the error did not fall.
 
@@ -70,9 +75,8 @@ class Progress:
         n_before = self.n_labels - self.n_last
         # Only the test rows that changed bear on the difference. If each could have
         # changed either way, the variance of the net gain is their number.
-        net_gain = self.n_became_right - self.n_became_wrong
         n_changed = self.n_became_right + self.n_became_wrong
-        has_fallen = net_gain > np.sqrt(n_changed)
+        has_fallen = self.net_gain > np.sqrt(n_changed)
         error = self.estimate.error
         if not has_fallen or n_before < 1 or error == 0:
             return None
@@ -87,15 +91,21 @@ class Progress:
         if self.error_before is None:
             return f"{text}."
         labels = plural(self.n_last, "label")
-        if self.n_became_right + self.n_became_wrong == 0:
+        if self.net_gain == 0:
             text += f". The {labels} of the last round did not change it"
         else:
+            n_rows = abs(self.net_gain)
+            comparative = "more" if self.net_gain > 0 else "fewer"
+            are = "is" if n_rows == 1 else "are"
             text += (
                 f". Without the {labels} of the last round it would be "
-                f"{percent_text(self.error_before)}: these labels put "
-                f"{plural(self.n_became_right, 'test row')} right and "
-                f"{self.n_became_wrong} wrong"
+                f"{percent_text(self.error_before)}: with these labels, "
+                f"{plural(n_rows, f'{comparative} test row')} {are} classified "
+                "correctly"
             )
+        if self.net_gain < 0:
+            # Somebody might take the labels for harmful, which so few rows hardly show.
+            text += ", which may be chance"
         if self.error_after_more is None:
             more = f"It is not clear yet what {_N_MORE_LABELS} more labels would bring."
         else:
@@ -169,9 +179,9 @@ class Round:
 
     @property
     def lines(self) -> list[str]:
-        """Lines to print after a round, except the suggestion of the next command."""
+        """What the round found and did: lines to print before the remarks."""
         path = self.answers.path
-        lines = [*self.remarks]
+        lines = []
         if self.n_labels:
             lines.append(str(self.progress))
         rows = plural(self.n_open, "row")
@@ -220,7 +230,6 @@ class Round:
             "withheld": self.progress.withheld,
             "error_before": self.progress.error_before,
             "error_after_10_more": self.progress.error_after_more,
-            "lines": self.lines,
         }
 
 
@@ -271,7 +280,8 @@ def ask_for_labels(
     else:
         batch = project.draw(n, n_test, unknown=unknown)
     answers = project.answers.asking(*batch)
-    remarks = project.remarks()
+    # Whoever goes on with a file has read the notes on the columns.
+    remarks = project.remarks(has_notes=not project.answers.ids())
     n_added = len(batch.ids)
     if n_added:
         answers.write()

@@ -336,7 +336,7 @@ class SemiSupervisedKFold(BaseCrossValidator):
         labels = encode_labels(y, self.unlabeled)
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
-        codes = labels.codes[labeled]
+        codes = labels.labeled_codes
         if groups is None:
             _check_class_sizes(labels, self.n_splits)
             # Every row is a group of its own.
@@ -402,7 +402,7 @@ def _draw_group_folds(
 
 def _check_class_sizes(labels: Labels, n_folds: int) -> None:
     """Raise ValueError if a class has too few labeled rows."""
-    counts = np.bincount(labels.codes[labels.is_labeled])
+    counts = np.bincount(labels.labeled_codes)
     rare = np.flatnonzero(counts < n_folds)
     if not len(rare):
         return

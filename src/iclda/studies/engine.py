@@ -35,9 +35,10 @@ from zlib import crc32
 
 import numpy as np
 
+from .._messages import FitError
 from .._progress import Advance
 from .._system import one_blas_thread, pause_collector, resume_collector, versions_text
-from .store import Cell, FitResult, Store
+from .store import IMPOSSIBLE, Cell, FitResult, Store
 
 # A worker checks this often whether its parent process still exists.
 _SECONDS_BETWEEN_CHECKS = 0.5
@@ -93,6 +94,8 @@ def record_fits(
                 # Thousands of fits would print the same warnings over and over.
                 warnings.simplefilter("ignore")
                 values = fit(method)
+        except FitError as error:
+            failure = f"{IMPOSSIBLE}{error}"
         except Exception as error:
             failure = "".join(format_exception(error))
         seconds = time.perf_counter() - start
@@ -141,7 +144,7 @@ def run_missing(
             for rows in results:
                 store.add(rows)
                 n_done += 1
-                n_failed += sum(row.failure is not None for row in rows)
+                n_failed += sum(row.is_alarm for row in rows)
                 advance(title, n_done, len(cells), n_failed)
     finally:
         # An interrupted run has taken time as well.

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 from .._core import AnyArray, Array
 from .._error_estimate import CLEAR, NOTHING_LEARNED
-from .._messages import plural, printable, quoted_list, say
+from .._messages import Text, plural, printable, quoted_list, say
 from .._statistics import ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
@@ -298,9 +298,8 @@ def _random_classes(source: LabelSource, model_path: Path) -> tuple[AnyArray, in
     table = Table(source.data, names, classes.target, (), is_chosen=classes.is_chosen)
     n_chosen = table.n_chosen
     if n_chosen and (reason := why_withheld(table)):
-        raise ValueError(
-            f"The error of {model_path} on {source.data.path} is not known: {reason}."
-        )
+        about = f"The error of {model_path} on {source.data.path} is not known: "
+        raise ValueError(Text(about, reason, "."))
     random_names = names.copy()
     random_names[~table.is_random] = None
     return random_names, n_chosen

@@ -136,6 +136,7 @@ def fill(
     about_fits = {
         "failures": failed[:_MAX_FAILURES],
         "n_failed": len(failed),
+        "n_alarms": sum(result.is_alarm for result in failed),
         "n_fits": len(results),
     }
     text: str = environment.get_template(template).render({**view, **about_fits})

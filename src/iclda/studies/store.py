@@ -23,8 +23,10 @@ from .._messages import Hint, say
 
 # Name of the file in the folder of a study.
 STORE = "rows.sqlite"
+# With this the failure of a fit begins that the rows do not allow.
+IMPOSSIBLE = "FitError: "
 # Raised when stores of an earlier format could not be read.
-_FORMAT = 6
+_FORMAT = 7
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 _KEY_NAMES = ", ".join(_KEY)
@@ -70,7 +72,8 @@ class FitResult:
     """One fit: a row of the store.
 
     ``values`` holds the measures by name, each of which is a column of the store.
-    ``failure`` is the traceback of a fit that failed.
+    ``failure`` is the traceback of a fit that failed or, if the rows did not allow the
+    fit, ``IMPOSSIBLE`` and the reason.
     """
 
     experiment: str
@@ -90,6 +93,11 @@ class FitResult:
     @property
     def cell(self) -> Cell:
         return Cell(self.experiment, self.dataset, self.repeat, self.part)
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the fit failed although the rows allowed it."""
+        return self.failure is not None and not self.failure.startswith(IMPOSSIBLE)
 
     def number(self, measure: str) -> float | None:
         """Return the value of a measure if it is a finite number, None otherwise."""

@@ -1,4 +1,4 @@
-"""Frames of pandas, in both directions.
+"""Frames of pandas and polars.
 
 `FrameReader` reads a frame like a Parquet file, without writing one: the frame becomes
 an Arrow table in memory, so that it passes the same checks as a file, and columns of
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .._messages import ColumnError
+from .._rows.kinds import package_and_type
 from .cells import require_for_tables, texts_of
 from .list_columns import columns_of_lists, without_lists
 from .readers import DataReader
@@ -77,19 +78,28 @@ class _Digest(io.RawIOBase):
         return memoryview(data).nbytes
 
 
+def is_frame(table: Any) -> bool:
+    """Return whether a table is a frame of pandas or polars."""
+    is_pandas = isinstance(table, require_for_tables("pandas").DataFrame)
+    return is_pandas or package_and_type(table) == ("polars", "DataFrame")
+
+
 def _to_arrow(frame: Any) -> Any:
     """Return a frame as an Arrow table; TypeError if it is not a frame."""
     pandas = require_for_tables("pandas")
     arrow = require_for_tables("pyarrow")
-    if not isinstance(frame, pandas.DataFrame):
+    if not is_frame(frame):
         raise TypeError(
-            "table must be a pandas DataFrame or the path of a file, got "
+            "table must be a pandas or polars DataFrame or the path of a file, got "
             f"{type(frame).__name__}: for arrays make a frame, "
             "pandas.DataFrame(X).assign(y=y)."
         )
-    frame = frame.rename(columns=str).reset_index(drop=True)
     try:
-        rows = arrow.Table.from_pandas(frame, preserve_index=False)
+        if isinstance(frame, pandas.DataFrame):
+            frame = frame.rename(columns=str).reset_index(drop=True)
+            rows = arrow.Table.from_pandas(frame, preserve_index=False)
+        else:
+            rows = frame.to_arrow()
     # Arrow raises errors of many classes for what it has no type for.
     except Exception as error:
         problem = ". ".join(map(str, error.args))

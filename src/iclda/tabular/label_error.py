@@ -18,24 +18,25 @@ from .._error_estimate import (
     estimate_error_of_all_labels,
 )
 from .._held_out import NO_FOLD, predict_held_out, shuffled_folds
-from .._messages import FitError, plural
+from .._messages import FitError, Text, plural, say
 from .checks import first_copies
 from .table import Table
 
 # The labels drawn at random are divided into this many folds.
 _N_FOLDS = 5
+_HOW_TO_DRAW = say(". To draw such rows, use `iclda ask` with {@test=50}")
 
 
-def why_withheld(table: Table) -> str:
+def why_withheld(table: Table, way_out: str = _HOW_TO_DRAW) -> str:
     """Return why labels drawn at random do not show the error; empty if they do."""
     n_random = int(table.is_random.sum())
     if n_random >= MIN_TESTED_ROWS:
         return ""
     n_labels = int(table.is_labeled.sum())
-    return (
+    return Text(
         f"it takes at least {MIN_TESTED_ROWS} labels of rows drawn at random, and "
-        f"there are {n_random} among {plural(n_labels, 'label')}. To draw such rows, "
-        "use the option test of `iclda ask`"
+        f"there are {n_random} among {plural(n_labels, 'label')}",
+        way_out,
     )
 
 

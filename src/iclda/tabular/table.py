@@ -54,6 +54,9 @@ _ENCODE_TEXTS = (
     "Names and ids say nothing about other rows. If a text does, make numbers of it "
     "first, for example with StringEncoder of skrub."
 )
+_ONLY_AN_ID = (
+    "Column {name!r} identifies the rows, because {id} names it: it is not a feature."
+)
 # Names that readers and pandas give to columns without a name.
 _MADE_UP_NAME = re.compile(r"\(column \d+\)|__index_level_\d+__")
 
@@ -277,6 +280,10 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         names = table.features.columns
         reasons = [*table.notes, *table.warnings]
         _refuse_no_columns(names, file, options, reasons)
+        # With a file of labels, everybody expects that the ids join the two.
+        if options.id in file.columns and options.labels is None:
+            note = say(_ONLY_AN_ID, name=options.id, id=Hint("id"))
+            table = replace(table, notes=(*table.notes, note))
     return table
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
 from .._estimators.auto import AutoLDA
 from .._estimators.labels import check_lengths
+from .._estimators.rows_reader import as_read
 from .._messages import FitError, quoted_list, warn
-from .cells import require_for_tables
 from .column_types import kinds_and_reasons, pipeline, preprocessing
-from .frames import FrameReader, to_pandas_frame
+from .frames import FrameReader, is_frame, to_pandas_frame
 from .predict import refuse_other_types
 from .readers import require_columns
 
@@ -23,8 +25,24 @@ from .readers import require_columns
 _MAX_NAMED_COLUMNS = 5
 
 
+def _has(name: str) -> Callable[[Any], bool]:
+    """Return a check whether the classifier inside has a method."""
+
+    def check(self: Any) -> bool:
+        # This raises the AttributeError that names what is missing.
+        getattr(vars(self).get("pipeline_", [self._unfitted])[-1], name)
+        return True
+
+    return check
+
+
+def _of_classifier(name: str) -> Any:
+    """Return a property that is the attribute of the fitted classifier inside."""
+    return property(lambda self: getattr(self.pipeline_[-1], name))
+
+
 class TableClassifier(ClassifierMixin, BaseEstimator):
-    """Fit a classifier to a pandas frame of numbers, text, dates and empty cells.
+    """Fit a classifier to a frame of numbers, text, dates and empty cells.
 
     The columns become numbers as in `iclda fit`: see ``preprocessing``. All rows train
     the encoders, labeled or not. With the default, the predictions are those of
@@ -33,18 +51,27 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : classifier, default=None
-        It is cloned and fitted to the encoded rows. None is ``AutoLDA()``.
+        It is cloned and fitted to the encoded rows. None is ``AutoLDA()``. It decides
+        how ``y`` marks unlabeled rows: ``AutoLDA(unlabeled=None)`` takes -1 as a class.
 
     Attributes
     ----------
     pipeline_ : Pipeline
-        The fitted encoders and the fitted classifier. ``save_model`` takes it.
+        The fitted encoders and the fitted classifier.
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
     n_features_in_ : int
         Number of columns that are used.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names.
+    error_ : float or None
+        The error to expect. This and what follows is there if the classifier has it.
+    error_interval_ : tuple of float or None
+        Its 90 % interval.
+    loss_ : float or None
+        Brier score of the held-out labels.
+    held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
+        Probabilities of the classes of the labeled rows, by fits without their labels.
 
     Examples
     --------
@@ -61,7 +88,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, classifier: Any = None) -> None:
         self.classifier = classifier
 
-    def fit(self, X: Any, y: Any) -> Self:
+    @property
+    def _unfitted(self) -> Any:
+        return AutoLDA() if self.classifier is None else self.classifier
+
+    error_ = _of_classifier("error_")
+    error_interval_ = _of_classifier("error_interval_")
+    loss_ = _of_classifier("loss_")
+    held_out_probabilities_ = _of_classifier("held_out_probabilities_")
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Fit the encoders to all rows, and the classifier to what they make of them.
 
         Columns that are empty, and columns that nothing can be learned from, such as
@@ -70,9 +106,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of shape (n_samples, n_columns)
-            Rows, labeled and unlabeled, without the target. The index is ignored.
+            Rows, labeled and unlabeled, without the target: a frame of pandas, whose
+            index is ignored, or of polars.
         y : array-like of shape (n_samples,)
-            Class of every row; None, NaN, pandas.NA or -1 where it is unknown.
+            Class of every row, or the marker of the classifier, by default -1. None,
+            NaN and pandas.NA always mark unlabeled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows for the classifier; encoders count every row once.
 
         Returns
         -------
@@ -81,11 +121,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         file = _reader_of(X)
         rows = _usable(to_pandas_frame(file.read(file.columns)))
-        labels = _labels(y)
-        check_lengths(X=rows, y=labels)
-        classifier = AutoLDA() if self.classifier is None else self.classifier
-        model = pipeline(preprocessing(rows), classifier)
-        self.pipeline_: Pipeline = model.fit(rows, labels)
+        check_lengths(X=rows, y=y)
+        model = pipeline(preprocessing(rows), self._unfitted)
+        # The mark of unlabeled rows is the user's, not that of tables.
+        model.steps[-1] = ("classify", clone(self._unfitted))
+        encoded = model[:-1].fit_transform(rows)
+        model[-1].fit(encoded, y, **_given(sample_weight))
+        self.pipeline_: Pipeline = model
         self.classes_ = model.classes_
         self.n_features_in_ = rows.shape[1]
         self.feature_names_in_ = np.array(rows.columns, dtype=object)
@@ -107,6 +149,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         rows = self._known_columns(X)
         return np.asarray(self.pipeline_.predict(rows))
 
+    @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Predict the probabilities of the classes.
 
@@ -122,6 +165,34 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._known_columns(X)
         return np.asarray(self.pipeline_.predict_proba(rows))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """``score`` of the classifier; those of iclda leave unlabeled rows out.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_samples, n_columns)
+            Rows with the columns of the fit, in any order; other columns are ignored.
+        y : array-like of shape (n_samples,)
+            Their classes, or the marker of the classifier.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        rows = self._known_columns(X)
+        encoded = self.pipeline_[:-1].transform(rows)
+        accuracy = self.pipeline_[-1].score(encoded, y, **_given(sample_weight))
+        return float(accuracy)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
 
     def _known_columns(self, X: Any) -> Any:
         """Return the columns of the fit as a frame; ValueError if one is missing."""
@@ -139,9 +210,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
 def _reader_of(X: Any) -> FrameReader:
     """Return the reader of a frame; TypeError if it is none."""
-    if not hasattr(X, "iloc"):
+    if not is_frame(as_read(X)):
         raise TypeError(
-            f"X must be a pandas DataFrame, got {type(X).__name__}: "
+            f"X must be a pandas or polars DataFrame, got {type(X).__name__}: "
             "pandas.DataFrame(X) makes one, and AutoLDA takes arrays as they are."
         )
     return FrameReader(X)
@@ -154,9 +225,9 @@ def _usable(rows: Any) -> Any:
     left_out = [name for name in rows.columns if name not in kinds]
     if not kinds:
         raise FitError(
-            "X has no column to learn from: nothing can be learned from "
-            f"{quoted_list(left_out, _MAX_NAMED_COLUMNS)}. Add a column of numbers, of "
-            "categories or of dates."
+            "X must have a column to learn from, got "
+            f"{quoted_list(left_out, _MAX_NAMED_COLUMNS) or 'no column'}. Add a column "
+            "of numbers, of categories or of dates."
         )
     if left_out:
         warn(
@@ -167,10 +238,6 @@ def _usable(rows: Any) -> Any:
     return rows[list(kinds)]
 
 
-def _labels(y: Any) -> AnyArray:
-    """Return the classes as objects, None for unlabeled rows."""
-    pandas = require_for_tables("pandas")
-    labels = pandas.Series(list(y), dtype=object).to_numpy(copy=True)
-    labels[pandas.isna(labels)] = None
-    labels[labels == -1] = None
-    return np.asarray(labels)
+def _given(sample_weight: Any) -> dict[str, Any]:
+    """Return weights as arguments; not every classifier takes them."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}

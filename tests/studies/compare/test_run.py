@@ -284,6 +284,29 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     assert ",moment" not in paths["curves"].read_text()
 
 
+def test_a_baseline_that_cannot_be_fitted_to_so_few_labels_is_no_alarm(tmp_path):
+    table = make_table(n_labeled=4)
+    methods = (*METHODS, find_method("sklearn-lda", COMPARED))
+    failed_fits = []
+
+    def note(experiment, done, total, failed):
+        failed_fits.append(failed)
+
+    plan = comparison(tmp_path, table, methods=methods, repeats=2)
+    with open_run(plan) as opened:
+        opened.compare(note)
+    findings = read_findings(tmp_path)
+    assert findings.failures["sklearn-lda"][:2] == (4, 4)
+    said = "\n".join(answer_lines(findings, WIDE))
+    assert "sklearn-lda failed in 4 of 4 splits: FitError: sklearn-lda needs" in said
+    # Neither the progress nor the page takes that for a mistake.
+    assert set(failed_fits) == {0}
+    report = write_files(tmp_path, findings)["report"].read_text()
+    assert "4 of 12 fits failed. Repeats with" in report
+    assert '<strong class="worse">' not in report
+    assert '<span class="worse">4 fits failed' not in report
+
+
 def test_where_labels_are_hidden_the_answer_is_for_as_many_as_are_kept(tmp_path):
     table = make_table(n_labeled=60, n_unlabeled=0)
     findings = run(tmp_path, table, n_labeled=10, repeats=2)

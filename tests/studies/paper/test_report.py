@@ -2,11 +2,15 @@
 
 import dataclasses
 import re
+from contextlib import closing
 from html.parser import HTMLParser
 
 import pytest
 from numpy.testing import assert_allclose
 
+from iclda.datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
+from iclda.plots._look import class_color, to_rgb
+from iclda.studies.engine import rng_of
 from tests.helpers.paper_rows import curve_rows, fail, table_row, table_rows
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
@@ -19,6 +23,7 @@ from iclda.studies.paper.report import (
     draw_all_figures,
     draw_curves,
     draw_everything,
+    draw_loss_and_error,
     draw_toy,
     render_report,
 )
@@ -211,13 +216,16 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     path = tmp_path / "report.html"
     assert draw_everything(tmp_path)["report"] == str(path)
     figures = {
-        f"{n}.{kind}" for n in ("curve-Pima", "toy") for kind in ("svg", "png", "pdf")
+        f"{n}.{kind}"
+        for n in ("curve-Pima", "loss-and-error", "toy")
+        for kind in ("svg", "png", "pdf")
     }
     assert {path.name for path in (tmp_path / "figures").iterdir()} == figures
     lines = (tmp_path / "tables" / "cells.csv").read_text().splitlines()
     assert (
         lines[0]
-        == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
+        == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z,"
+        "marks,published_marks"
     )
     assert len(lines) == 1 + 2 * len(METHOD_NAMES)
     lines = (tmp_path / "curves" / "points.csv").read_text().splitlines()
@@ -232,10 +240,91 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
 def test_the_toy_figure_has_two_rows_of_three_with_ten_labels_each():
     figure = draw_toy(0)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["Labels and LDA", "ICLDA", "EMLDA"] * 2
+    assert titles == ["True classes, LDA", "ICLDA", "EMLDA"] * 2
     for axes in figure.axes:
         dots = [len(collection.get_offsets()) for collection in axes.collections]
         assert {5, 990} <= set(dots)
+
+
+def test_the_first_panels_of_the_toy_figure_show_the_true_classes_of_unlabeled_rows():
+    figure = draw_toy(0)
+    for name, make, axes in (
+        ("between", make_gaussians, figure.axes[0]),
+        ("across", make_violated_gaussians, figure.axes[3]),
+    ):
+        X, codes = make(1000, rng_of(0, "toy", name))
+        (dots,) = [each for each in axes.collections if len(each.get_offsets()) == 990]
+        code_by_row = {tuple(row): code for row, code in zip(X, codes, strict=True)}
+        shown = [code_by_row[tuple(row)] for row in dots.get_offsets()]
+        colors = [class_color(code) for code in shown]
+        assert_allclose(dots.get_facecolor()[:, :3], [to_rgb(each) for each in colors])
+
+
+def every_set(**kinds):
+    return table_rows(tuple(BENCHMARKS), **kinds)
+
+
+def test_the_page_marks_cells_and_counts_how_many_are_marked_as_in_print():
+    html = report_of(every_set(repeats=2))
+    cells = summarize_tables(every_set(repeats=2))
+    for cell in cells:
+        if cell.marks == "bold":
+            number = f"{cell.mean:.3f}" if cell.measure == "error" else ""
+            assert f"<strong>{number}" in html
+    assert "paper&nbsp;<strong><u>0.198</u></strong>" in html
+    text = Page(html).text
+    assert "The paper's marks" in text
+    assert "Two tests, two questions" in text
+    for test in ("Welch, repeats independent", "paired, shared rows allowed for"):
+        assert test in text
+
+
+def test_sentences_are_checked_if_all_ten_sets_were_run_with_both_fits_of_em():
+    assert "Sentences of the paper, checked" in Page(report_of(every_set())).text
+    for rows in (
+        table_rows(),
+        every_set(methods=("LDA", "MCLDA", "EMLDA", "SLLDA", "ICLDA")),
+    ):
+        assert "Sentences of the paper" not in Page(report_of(rows)).text
+
+
+def test_the_figure_of_loss_and_error_has_a_panel_a_set_and_a_dot_a_split():
+    differences = Reproduction(table_rows(("WDBC", "Pima")), StoredSettings())
+    of_iclda = {
+        dataset: each
+        for (dataset, method), each in differences.differences.items()
+        if method == "ICLDA"
+    }
+    for is_narrow in (False, True):
+        figure = draw_loss_and_error(of_iclda, is_narrow=is_narrow)
+        panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
+        assert [axes.get_title(loc="left").split()[0] for axes in panels] == [
+            "Pima",
+            "WDBC",
+        ]
+        for axes in panels:
+            dots = axes.lines[-1]
+            assert len(dots.get_xdata()) == 40
+            for value, (low, high) in (
+                (dots.get_xdata(), axes.get_xlim()),
+                (dots.get_ydata(), axes.get_ylim()),
+            ):
+                assert low < min(value) <= max(value) < high
+
+
+def test_rows_of_another_labeling_are_not_compared_with_the_paper(tmp_path):
+    with closing(Store(tmp_path / STORE)) as store:
+        store.note(labels=12, drawing="without-replacement")
+        store.add(table_rows() + curve_rows())
+    summary = draw_everything(tmp_path)
+    names = {each["dataset"] for each in (*summary["cells"], *summary["points"])}
+    assert names == {
+        "WDBC (12 labels, drawn without-replacement)",
+        "Pima (12 labels, drawn without-replacement)",
+    }
+    assert all(cell["published_mean"] is None for cell in summary["cells"])
+    text = Page((tmp_path / "report.html").read_text()).text
+    assert "Not labeled as in the paper: 12 labels, drawn without-replacement." in text
 
 
 def test_narrow_figures_show_the_same_as_the_others_in_fewer_columns():

@@ -30,6 +30,16 @@ def test_a_row_tells_what_the_fit_was_given_and_how_it_did():
     assert np.isfinite([row.values["nll"], row.values["nll_labeled"]]).all()
 
 
+def test_the_number_of_labels_is_that_of_the_paper_unless_another_is_asked_for():
+    (cell,) = cells_of(TABLES, {"set": [3]}, 1)
+    for labels, n_labeled in ((0, 10), (24, 24)):
+        (row,) = run_cell(cell, SETS, ["LDA"], 0, labels)
+        assert (row.n_labeled, row.n_unlabeled) == (n_labeled, 72 - n_labeled)
+    (toy,) = cells_of(CURVES, {GAUSSIAN: [4]}, 1)
+    (row,) = run_cell(toy, {}, ["LDA"], 0, 24)
+    assert (row.n_labeled, row.n_unlabeled) == (26, 4)
+
+
 def test_toy_problems_are_drawn_anew_in_every_cell():
     cells = cells_of(CURVES, {GAUSSIAN: [4]}, 2)
     first, second = (run_cell(cell, {}, ["LDA"], 0)[0] for cell in cells)

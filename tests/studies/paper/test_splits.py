@@ -43,6 +43,21 @@ def test_a_curve_labels_one_row_a_class_more_and_tests_the_rest():
         check_parts(split)
 
 
+@pytest.mark.parametrize("draw", [fold_split, curve_split])
+def test_guaranteed_rows_may_repeat_unless_they_are_drawn_without_replacement(draw):
+    # Of few rows of the second class, the same is often drawn twice.
+    codes = np.repeat([0, 1], [60, 20])
+    cells = [Cell(TABLES, "set", repeat, 1) for repeat in range(60)]
+
+    def has_repeated_rows(*drawing):
+        splits = [draw(codes, 10, 0, cell, *drawing) for cell in cells]
+        return [len(set(split.labeled)) < len(split.labeled) for split in splits]
+
+    assert any(has_repeated_rows("with-replacement"))
+    assert has_repeated_rows() == has_repeated_rows("with-replacement")
+    assert not any(has_repeated_rows("without-replacement"))
+
+
 def test_a_split_depends_on_seed_and_cell_alone():
     cell = Cell(TABLES, "set", 4, 7)
     alone = fold_split(CODES, 10, 1, cell)

@@ -136,7 +136,7 @@ class _State:
 def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
-    """EM with Anderson extrapolation, unless that lowers the likelihood."""
+    """EM, extrapolated near its end (Anderson) unless that lowers the likelihood."""
     # 1. Label the rows by the start, and refit.
     first = _Round(problem.labeled_point, rows.soft_labels(start))
     state = _State(first, _History(first.point.size))
@@ -189,6 +189,8 @@ def _next_round(
     last = state.last
     guess = None
     if state.likelihoods:
+        state.history.remember(last)
+    if _is_basin_decided(state.likelihoods, problem.moments.weight):
         guess = state.history.extrapolate(last)
     if guess is None or not problem.is_admissible(guess):
         return _label_by_model(problem, rows, last.refitted, last.labels)
@@ -199,6 +201,18 @@ def _next_round(
         state.history = _History(guess.size)
         return _label_by_model(problem, rows, last.refitted, last.labels)
     return extrapolated, likelihood
+
+
+def _is_basin_decided(likelihoods: list[float], weight: float) -> bool:
+    """Whether the likelihood rises so little that the rounds to come stay near.
+
+    Before that, an extrapolation may cross to the basin of another maximum, and the fit
+    is to end where plain rounds do.
+    """
+    if len(likelihoods) < 2:
+        return False
+    rise = likelihoods[-1] - likelihoods[-2]
+    return rise <= settings.ROUNDS.max_rise_before_extrapolation * weight
 
 
 def _label_by_model(
@@ -232,15 +246,14 @@ class _History:
         self._changes_of_step = np.empty((n_remembered, size))
 
     def extrapolate(self, last: _Round) -> Array | None:
-        """Return the extrapolated point, admissible or not; None without a history."""
-        # Points hold all classes, although the last one follows from the others: with
-        # it, distances do not depend on the order of the classes.
+        """Return the extrapolated point, admissible or not; None without a history.
+
+        ``last`` is the round that was remembered last.
+        """
         start = last.point.ravel()
-        end = last.refitted.ravel()
-        step = end - start
-        self._remember(step, end)
+        step = self._last_step
         n_kept = min(self._n_changes, len(self._changes_of_step))
-        if n_kept == 0:
+        if step is None or n_kept == 0:
             return None
 
         # 1. Find the combination of earlier changes that best cancels the step.
@@ -253,6 +266,11 @@ class _History:
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
             move = settings.ROUNDS.saddle_stretch * step
+        # A longer move may leave the basin, too.
+        max_length = settings.ROUNDS.max_move * np.linalg.norm(step)
+        length = np.linalg.norm(move)
+        if length > max_length:
+            move *= max_length / length
         point = (start + move).reshape(last.point.shape)
 
         # 3. Make class weights add up to 1, and class sums to 0, which they do up to
@@ -261,8 +279,12 @@ class _History:
         excess[0] -= 1
         return np.asarray(point - excess / len(point))
 
-    def _remember(self, step: Array, end: Array) -> None:
+    def remember(self, last: _Round) -> None:
         """Store the changes since the round before."""
+        # Points hold all classes, although the last one follows from the others: with
+        # it, distances do not depend on the order of the classes.
+        end = last.refitted.ravel()
+        step = end - last.point.ravel()
         if self._last_step is not None and self._last_end is not None:
             # The newest change replaces the oldest one.
             i = self._n_changes % len(self._changes_of_step)

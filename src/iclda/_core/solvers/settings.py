@@ -46,6 +46,11 @@ class Rounds:
     remembered_steps: int = 8
     # Least squares problems with more rows than this take the normal equations.
     max_lapack_rows: int = 20_000
+    # EM extrapolates once a round raises the likelihood, per unit of weight, by no more
+    # than this ...
+    max_rise_before_extrapolation: float = 3e-5
+    # ... and moves at most this many times as far as the step without extrapolation.
+    max_move: float = 10.0
     # A step of EM that leads away from a saddle is stretched by this factor.
     saddle_stretch: float = 2.0
     # EM has converged after this many small rises of the likelihood in a row.

@@ -1,10 +1,13 @@
 // The page: one row, its classes and keys; the server knows everything and answers with all of it.
 
 const POLL = 700; // milliseconds between looks at a fit under way
+const GLANCE = 300; // milliseconds in which nobody sees a row and decides on its class
 const byId = (id) => document.getElementById(id);
 let state = null;
 let timer = 0;
 let isSending = false;
+let nActions = 0; // begun and ended
+let shownAt = 0;
 let drawnClasses = "";
 
 function element(name, properties = {}, ...children) {
@@ -26,6 +29,7 @@ async function request(path, options) {
 async function send(path, sent = {}) {
   if (isSending) return;
   isSending = true;
+  nActions += 1;
   try {
     const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(sent) };
     show(await request(path, options));
@@ -33,11 +37,16 @@ async function send(path, sent = {}) {
     warn(error.message);
   }
   isSending = false;
+  nActions += 1;
 }
 
 async function look() {
+  const nActionsBefore = nActions;
   try {
-    show(await request("state"));
+    const next = await request("state");
+    // A state from before an answer would bring the answered row back, in place of the one that has come since.
+    if (nActions === nActionsBefore) show(next);
+    else timer = setTimeout(look, POLL);
   } catch (error) {
     warn(error.message);
   }
@@ -81,6 +90,9 @@ function lastOf({ title, label, guess }) {
 function showRow() {
   const { row, label, message } = state;
   const stage = byId("stage");
+  shownAt = performance.now();
+  // What was typed for another row is no beginning of a name for this one, unless it is typed right now.
+  if (document.activeElement !== byId("name")) byId("name").value = "";
   const ofFile = state.numbered_file && ` of ${state.numbered_file}`;
   byId("row-title").textContent = row ? `${row.title}${ofFile}${label ? `, labeled ${label}` : ""}` : "";
   if (row) return stage.replaceChildren(...partsOf(row));
@@ -120,7 +132,8 @@ function showClasses() {
   drawnClasses = toDraw;
   const made = state.classes.map(({ name, key }) => {
     const shown = key ? [element("kbd", {}, /^[a-z]$/.test(key) ? key.toUpperCase() : key)] : [];
-    const button = element("button", { type: "button", disabled: !state.row }, ...shown, element("span", {}, name));
+    const properties = { type: "button", tabIndex: -1, disabled: !state.row };
+    const button = element("button", properties, ...shown, element("span", {}, name));
     button.setAttribute("aria-pressed", String(name === state.label));
     button.addEventListener("click", () => answer(name));
     return button;
@@ -160,19 +173,22 @@ function listed(row, remark) {
   const button = element("button", { type: "button", title: `Show ${row.title}` }, ...picture, words);
   button.addEventListener("click", async () => {
     await send("jump", { id: row.id });
-    button.blur();
     scrollTo(0, 0); // on a phone the row is far above
   });
   return element("li", {}, button);
 }
 
 function press(event) {
+  // Enter that is held down would send a name, or press a button, again and again.
+  if (event.repeat && event.key === "Enter") event.preventDefault();
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || byId("keys-box").open) return;
   if (event.target === byId("name")) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key !== "Escape") return;
+    event.target.value = "";
+    event.target.blur();
     return;
   }
-  const isOnButton = event.target.closest("button, audio");
+  const isOnButton = event.target.closest("button");
   const isOnAudio = event.target.closest("audio");
   // All characters are keys of classes.
   const key = event.key.toLowerCase();
@@ -183,18 +199,35 @@ function press(event) {
   else if (key === "delete") none();
   else if (key === "arrowright" && !isOnAudio) skip();
   else if (key === "enter" && !isOnButton) byId("name").focus();
-  else if (key === " " && audio && !isOnButton) audio.paused ? audio.play() : audio.pause();
+  else if (key === " " && audio && !isOnButton && !isOnAudio) audio.paused ? audio.play() : audio.pause();
   else return;
   event.preventDefault();
 }
 
 document.addEventListener("keydown", press);
+// Enter and Space press the button that has the focus: a mouse or a finger leaves none there ...
+document.addEventListener("mousedown", (event) => {
+  if (!event.target.closest("button")) return;
+  event.preventDefault();
+  document.activeElement.blur();
+});
+// ... and one that gives an answer never has it: a screen reader focuses a button before it clicks.
+byId("bar").addEventListener("focusin", (event) => {
+  if (event.target.closest("#classes, #none")) event.target.blur();
+});
+// The second click of a double click is not meant for the row that the first one brought.
+document.addEventListener("click", (event) => {
+  if (event.detail < 2 || performance.now() > shownAt + GLANCE) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
 byId("new").addEventListener("submit", (event) => {
   event.preventDefault();
   const name = byId("name").value.trim();
-  if (!name) return; // the field keeps the focus
+  if (!name) return byId("name").focus();
+  if (isSending) return; // the name stays, for the row that comes
   byId("name").value = "";
-  byId("name").blur();
+  document.activeElement.blur();
   answer(name);
 });
 byId("back").addEventListener("click", back);

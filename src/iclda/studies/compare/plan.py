@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import AnyArray
-from ..._messages import Hint, say
+from ..._messages import Hint, Text, say
 from ...methods import Method, Shrinkage
 from ...tabular.checks import first_copies
 from ...tabular.column_types import kinds_of
@@ -170,7 +170,7 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     # Only rows that were labeled at random can be tested: enough of them are needed.
     reason = why_withheld(table) if table.n_chosen else ""
     if reason:
-        raise ValueError(f"The error of methods cannot be compared: {reason}.")
+        raise ValueError(Text("The error of methods cannot be compared: ", reason, "."))
     n_random = int(table.is_random.sum())
     n_folds = plan.folds or min(_DEFAULT_FOLDS, n_rarest, n_random)
 

@@ -53,9 +53,18 @@ TABLE_MEASURES = {
 }
 
 
-def n_labeled_of(n_features: int) -> int:
-    """Return the number of labeled rows: two for each feature, and at least ten."""
-    return max(2 * n_features, 10)
+# Ways of drawing the labeled rows that every class is guaranteed. The first is that of
+# the paper.
+WITH_REPLACEMENT = "with-replacement"
+DRAWINGS = (WITH_REPLACEMENT, "without-replacement")
+
+
+def n_labeled_of(n_features: int, labels: int = 0) -> int:
+    """Return the number of labeled rows: ``labels``, unless that is 0.
+
+    The paper has two for each feature, and at least ten.
+    """
+    return labels or max(2 * n_features, 10)
 
 
 def method_rank(method: str) -> tuple[int, str]:

@@ -27,12 +27,14 @@ PRINTED_FEATURES = {
 class PublishedMean:
     """A published mean, its standard error, and in tables its standard deviation.
 
-    All are None for a number that the paper does not have.
+    All are None for a number that the paper does not have. ``marks`` is what the tables
+    print the number in: "bold", "bold underlined", or "" for neither (see ``marks``).
     """
 
     mean: float | None = None
     se: float | None = None
     sd: float | None = None
+    marks: str = ""
 
 
 def counterpart_of(method: str) -> str:
@@ -57,7 +59,7 @@ def read_cells() -> dict[tuple[str, str, str], PublishedMean]:
         # The paper prints standard deviations over its repeats.
         sd = float(line["sd"])
         se = sd / sqrt(TABLE_REPEATS)
-        cells[key] = PublishedMean(float(line["mean"]), se, sd)
+        cells[key] = PublishedMean(float(line["mean"]), se, sd, line["marks"])
     return cells
 
 

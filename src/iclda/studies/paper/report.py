@@ -21,17 +21,25 @@ import numpy as np
 
 from ..._core import AnyArray, Array
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
-from ...methods import find_method
+from ...methods import INK, find_method
 from ...plots._decision_boundary import DecisionBoundaryDisplay
+from ...plots._look import mix
 from ...plots._scores import display_points
 from .. import page
 from ..engine import rng_of
 from ..measures import PAPER_MEASURES
 from ..store import STORE, FitResult, Store
 from . import design, summary
+from .marks import Table, count_marks, is_clearly_lower, published_table
 from .published import read_cells
+from .sentences import check_sentences
 from .stored_settings import StoredSettings, read_settings
 from .summary import ReproducedPoint, TableCell
+from .surrogate import (
+    compare_loss_and_error,
+    differences_from_lda,
+    rank_correlation,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
 
 _TOY_ROWS = 1000
 _TOY_LABELS_PER_CLASS = 5
+# Numbers at the axis of differences in loss.
+_LOSS_TICKS = (-100, -10, -1)
 # Error of the best rule on the toy problem, whose classes have the variance 0.8 and the
 # means (1, 1) and (-1, -1).
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))
@@ -57,6 +67,10 @@ class Reproduction:
     @cached_property
     def cells(self) -> list[TableCell]:
         return summary.summarize_tables(self.results)
+
+    @cached_property
+    def differences(self) -> dict[summary.Key, Array]:
+        return differences_from_lda(self.results)
 
     @cached_property
     def points(self) -> list[ReproducedPoint]:
@@ -102,43 +116,65 @@ def draw_everything(out: Path) -> dict[str, Any]:
 
 
 def _read_reproduction(out: Path) -> Reproduction:
-    """Read the rows of a folder, with names of their own for users' own data sets."""
+    """Read the rows of a folder.
+
+    Data sets that are not those of the paper, or not labeled as there, get names of
+    their own.
+    """
     with closing(Store(out / STORE, kind=design.KIND, read_only=True)) as store:
         settings = read_settings(store)
         results = [*store.rows(design.TABLES), *store.rows(design.CURVES)]
-    own_names = _own_sets(settings)
     # Under another name, they are not compared with the numbers of the paper.
-    results = [
-        replace(result, dataset=own_names.get(result.dataset, result.dataset))
-        for result in results
-    ]
-    shapes = {
-        own_names.get(name, name): shape for name, shape in settings.shapes.items()
-    }
+    names = {result.dataset for result in results}.union(settings.shapes)
+    shown = {name: _shown_name(name, settings) for name in names}
+    results = [replace(result, dataset=shown[result.dataset]) for result in results]
+    shapes = {shown[name]: shape for name, shape in settings.shapes.items()}
     return Reproduction(results, replace(settings, shapes=shapes))
 
 
-def _own_sets(settings: StoredSettings) -> dict[str, str]:
-    """Return the names to show for users' own files that have the name of a benchmark.
-
-    Nothing published is compared with these.
-    """
+def _own_sets(settings: StoredSettings) -> list[str]:
+    """Return the names of users' own files that have the name of a benchmark."""
     # A user's own file may also hold the very numbers of the paper.
-    return {
-        name: f"{name} (own data)"
+    return sorted(
+        name
         for name, sha256 in settings.data.items()
         if sha256 != BENCHMARKS[name].sha256
-    }
+    )
+
+
+def _own_labeling(settings: StoredSettings) -> list[str]:
+    """Say how rows are labeled, where that is not as in the paper."""
+    said = []
+    if settings.labels:
+        said.append(f"{settings.labels} labels")
+    if settings.drawing != design.WITH_REPLACEMENT:
+        said.append(f"drawn {settings.drawing}")
+    return said
+
+
+def _shown_name(name: str, settings: StoredSettings) -> str:
+    """Return the name of a data set, with what sets it apart from that of the paper."""
+    said = _own_labeling(settings)
+    if name in _own_sets(settings):
+        said = ["own data", *said]
+    return f"{name} ({', '.join(said)})" if said else name
 
 
 def draw_all_figures(
     reproduction: Reproduction, *, is_narrow: bool = False
 ) -> dict[str, Figure]:
-    """Draw the toy figure and the curves of all data sets, by name of file.
+    """Draw the figures, by name of file: toy problem, curves, loss and error.
 
     Narrow figures are for small screens.
     """
     figures = {"toy": draw_toy(reproduction.settings.seed, is_narrow=is_narrow)}
+    drawn = {
+        dataset: each
+        for (dataset, method), each in reproduction.differences.items()
+        if method == "ICLDA"
+    }
+    if drawn:
+        figures["loss-and-error"] = draw_loss_and_error(drawn, is_narrow=is_narrow)
     points = reproduction.points
     for dataset in dict.fromkeys(point.dataset for point in points):
         name = _curve_name(dataset)
@@ -179,14 +215,19 @@ def render_report(
         for cell in cells
         if cell.dataset in settings.shapes
     }
+    tables_by_em = summary.tables_by_em(cells)
     drawn_methods = {point.method for point in points}
     names_of_methods = sorted(
         drawn_methods.union(cell.method for cell in cells), key=design.method_rank
     )
+    comparisons = {
+        name: summary.compare_with_baseline(results, name) for name in measures
+    }
     view = {
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in origins],
-        "own": sorted(_own_sets(settings)),
+        "own": _own_sets(settings),
+        "own_labeling": _own_labeling(settings),
         "made_by": sorted(made_by),
         "cells": cells,
         "points": points,
@@ -203,11 +244,18 @@ def render_report(
             for name, measure in measures.items()
             if any(cell.measure == name for cell in cells)
         ],
-        "comparisons": {
-            name: summary.compare_with_baseline(results, name) for name in measures
+        "comparisons": comparisons,
+        "tests": {
+            name: _count_verdicts(cells, name, comparisons[name]) for name in measures
         },
+        "marks": {
+            name: {em: count_marks(table, name) for em, table in tables_by_em.items()}
+            for name in measures
+        },
+        "sentences": _checked_by_source(tables_by_em),
+        "loss_and_error": compare_loss_and_error(reproduction.differences),
         "gaps": summary.find_gaps(cells),
-        "datasets": summary.dataset_table(shapes),
+        "datasets": summary.dataset_table(shapes, settings.labels),
         "methods": summary.describe_methods(names_of_methods),
         "short_titles": {name: summary.short_title(name) for name in names_of_methods},
     }
@@ -219,6 +267,51 @@ def render_report(
         number=_number,
         heading=_heading,
     )
+
+
+def _count_verdicts(
+    cells: Sequence[TableCell],
+    measure: str,
+    comparisons: Mapping[tuple[str, str], summary.PairedComparison],
+) -> list[tuple[str, int, int]]:
+    """Count the methods that are better and worse than LDA, by both tests.
+
+    Each is the name of a test and both counts, over the same comparisons.
+    """
+    table = summary.table_of(cells)
+    pairs = []
+    for dataset, method in comparisons:
+        samples = table.get((dataset, measure), {})
+        if method in samples and design.BASELINE in samples:
+            pairs.append((samples[method], samples[design.BASELINE]))
+    verdicts = [comparison.verdict for comparison in comparisons.values()]
+    return [
+        (
+            "Welch, repeats independent (the paper's)",
+            sum(is_clearly_lower(sample, lda) for sample, lda in pairs),
+            sum(is_clearly_lower(lda, sample) for sample, lda in pairs),
+        ),
+        (
+            "paired, shared rows allowed for, Holm",
+            verdicts.count("better"),
+            verdicts.count("worse"),
+        ),
+    ]
+
+
+def _checked_by_source(tables_by_em: Mapping[str, Table]) -> list[list[Any]]:
+    """Check the sentences of the paper in print and here, with each fit of EM.
+
+    Returns a list for every sentence: the sentence checked by each source.
+    """
+    n_sets = len(BENCHMARKS)
+    n_cells = n_sets * len(design.TABLE_MEASURES)
+    complete = [table for table in tables_by_em.values() if len(table) == n_cells]
+    if len(complete) < 2:
+        return []
+    sources = [published_table(), *complete]
+    by_source = [check_sentences(table) for table in sources]
+    return [list(checked) for checked in zip(*by_source, strict=True)]
 
 
 def _heading(measure: str) -> str:
@@ -279,7 +372,7 @@ def _above_lda(means: Means) -> dict[str, float]:
 
 @page.styled
 def draw_toy(seed: int, *, is_narrow: bool = False) -> Figure:
-    """Draw the labels of LDA, ICLDA and EM, where clusters are classes or are not.
+    """Draw true classes and given labels, where clusters are classes or are not.
 
     A narrow figure has a column for every problem, and its unlabeled rows are a
     picture, since the page has them as shapes in the wide one.
@@ -288,11 +381,12 @@ def draw_toy(seed: int, *, is_narrow: bool = False) -> Figure:
         "Class boundary between the clusters": ("between", make_gaussians),
         "Class boundary across the clusters": ("across", make_violated_gaussians),
     }
-    # The method of every panel, and whether colors show the labels that it gives.
+    # The method of every panel, and whether colors show the true classes or the labels
+    # that it gives.
     panels = {
-        "Labels and LDA": ("supervised", None),
-        "ICLDA": ("iclda", "auto"),
-        "EMLDA": ("em", "auto"),
+        "True classes, LDA": ("supervised", True),
+        "ICLDA": ("iclda", False),
+        "EMLDA": ("em", False),
     }
     if is_narrow:
         size = (page.NARROW_WIDTH, 6.2)
@@ -300,13 +394,13 @@ def draw_toy(seed: int, *, is_narrow: bool = False) -> Figure:
         grid = columns.T
     else:
         figure, grid = page.new_figure(8.4, 6.0, len(problems), len(panels))
-    figure.set_label("Labels that LDA, ICLDA and EMLDA give to rows")
+    figure.set_label("True classes of rows, and the labels of ICLDA and EMLDA")
     # A row of the grid for every problem, a column for every method.
     for row, (title, (name, make)) in zip(grid, problems.items(), strict=True):
         X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
         y = _keep_first_labels(codes)
-        for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
-            _draw_panel(axes, method, X, y, shares)
+        for axes, (panel, (method, is_truth)) in zip(row, panels.items(), strict=True):
+            _draw_panel(axes, method, X, y, codes[y == -1] if is_truth else None)
             axes.set_title(panel)
             if is_narrow:
                 _draw_dots_as_picture(axes)
@@ -327,17 +421,24 @@ def _draw_dots_as_picture(axes: Axes) -> None:
 
 
 def _draw_panel(
-    axes: Axes, method: str, X: Array, y: AnyArray, responsibilities: str | None
+    axes: Axes, method: str, X: Array, y: AnyArray, codes_unlabeled: AnyArray | None
 ) -> None:
-    """Fit a method and draw its boundary, without numbers at the axes."""
+    """Fit a method and draw its boundary, without numbers at the axes.
+
+    Unlabeled rows have the colors of their classes, if these are given, otherwise those
+    of the labels that the method gives them.
+    """
     classifier = find_method(method).classifier()
     with warnings.catch_warnings():
         # With some seeds a fit may be degenerate, which the figure then shows.
         warnings.simplefilter("ignore")
         classifier.fit(X, y)
-    DecisionBoundaryDisplay.from_estimator(
-        classifier, X, y, responsibilities=responsibilities, legend=False, ax=axes
+    display = DecisionBoundaryDisplay.from_estimator(
+        classifier, X, y, legend=False, ax=axes
     )
+    if codes_unlabeled is not None:
+        colors = mix(np.eye(len(classifier.classes_))[codes_unlabeled])
+        display.unlabeled_.set_facecolor(colors)
     axes.set(xlabel="", ylabel="", xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
@@ -349,6 +450,51 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
         rows = np.flatnonzero(codes == code)
         y[rows[:_TOY_LABELS_PER_CLASS]] = code
     return y
+
+
+@page.styled
+def draw_loss_and_error(
+    differences: Mapping[str, Array], *, is_narrow: bool = False
+) -> Figure:
+    """Draw the error of ICLDA minus that of LDA against the loss, by data set.
+
+    Every dot is a split.
+    """
+    n_columns = 2 if is_narrow else 5
+    n_rows = -(-len(differences) // n_columns)
+    width = page.NARROW_WIDTH if is_narrow else 9.4
+    figure, grid = page.new_figure(width, 0.5 + 1.9 * n_rows, n_rows, n_columns)
+    figure.set_label("Differences of ICLDA from LDA in error and in loss, by split")
+    first, *others = grid.flat
+    for axes in others:
+        axes.sharex(first)
+        axes.sharey(first)
+    for axes in grid.flat[len(differences) :]:
+        axes.axis("off")
+    for axes, dataset in zip(grid.flat, differences, strict=False):
+        losses, errors = differences[dataset].T
+        for line in (axes.axhline, axes.axvline):
+            line(0, color=INK, linewidth=0.6)
+        axes.plot(
+            losses,
+            100 * errors,
+            linestyle="none",
+            marker="o",
+            markersize=2.6,
+            markeredgewidth=0,
+            alpha=0.45,
+            color=find_method("iclda").color,
+            rasterized=True,
+        )
+        # In some splits the loss of LDA is a hundred times as large as in others.
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+        axes.set_xticks(_LOSS_TICKS, map(page.with_minus, map(str, _LOSS_TICKS)))
+        axes.minorticks_off()
+        correlation = rank_correlation(differences[dataset])
+        axes.set_title(f"{dataset} {page.signed(correlation, 2)}")
+    figure.supxlabel("loss of ICLDA minus loss of LDA", fontsize="medium")
+    figure.supylabel("error of ICLDA minus error of LDA, points", fontsize="medium")
+    return figure
 
 
 @page.styled

@@ -25,10 +25,9 @@ from .fits import CellRows, fit_method, predict_rows
 from .splits import CodedSet, curve_sizes, curve_split, fold_split, load_sets
 from .stored_settings import read_settings
 
-# The toy problems of the paper: their rows, how many of them are labeled, and the
-# variance of each class.
+# The toy problems of the paper: rows, features, and the variance of each class.
 TOY_ROWS = 1000
-TOY_LABELED = 10
+TOY_FEATURES = 2
 TOY_VARIANCE = 0.8
 _TOYS = {design.GAUSSIAN: make_gaussians, design.VIOLATED: make_violated_gaussians}
 
@@ -60,16 +59,31 @@ class RunSettings:
     data_dir: Path | None = None
     command: str = ""
 
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """Settings on which rows depend: all runs of a folder have the same."""
+        return {"seed": self.seed}
+
 
 @dataclass(frozen=True)
 class Study(RunSettings):
-    """Settings of a run; ``tables`` and ``curves`` name the sets of the experiments."""
+    """Settings of a run; ``tables`` and ``curves`` name the sets of the experiments.
+
+    ``labels`` is the number of labeled rows of every set, 0 for that of the paper.
+    ``drawing`` is one of ``design.DRAWINGS``.
+    """
 
     tables: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
     methods: tuple[str, ...] = design.METHOD_NAMES
     table_repeats: int = design.TABLE_REPEATS
     curve_repeats: int = design.CURVE_REPEATS
+    labels: int = 0
+    drawing: str = design.WITH_REPLACEMENT
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        return {**super().agreed, "labels": self.labels, "drawing": self.drawing}
 
 
 def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
@@ -96,17 +110,20 @@ def default_curves(available: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_cell(
-    cell: Cell, sets: Mapping[str, CodedSet], methods: Sequence[str], seed: int
+    cell: Cell,
+    sets: Mapping[str, CodedSet],
+    methods: Sequence[str],
+    seed: int,
+    labels: int = 0,
+    drawing: str = design.WITH_REPLACEMENT,
 ) -> list[FitResult]:
     """Fit every method once on the split of a cell, and measure it on the test rows."""
-    if cell.dataset in _TOYS:
-        data = _draw_toy_set(cell, seed)
-        n_labeled = TOY_LABELED
-    else:
-        data = sets[cell.dataset]
-        n_labeled = design.n_labeled_of(data.X.shape[1])
+    is_toy = cell.dataset in _TOYS
+    data = _draw_toy_set(cell, seed) if is_toy else sets[cell.dataset]
+    # Toy problems have two features: ten labeled rows, as all sets with few features.
+    n_labeled = design.n_labeled_of(data.X.shape[1], labels)
     draw_split = fold_split if cell.experiment == design.TABLES else curve_split
-    split = draw_split(data.codes, n_labeled, seed, cell)
+    split = draw_split(data.codes, n_labeled, seed, cell, drawing)
 
     rows = CellRows(
         X=data.X[split.labeled],
@@ -143,10 +160,10 @@ def run_study(study: Study, advance: Advance = show_nothing) -> None:
 
     Rows depend on seed and cell alone, not on ``jobs`` or the order of computation.
     """
-    sets = load_sets((*study.tables, *study.curves), study.data_dir)
+    sets = load_sets((*study.tables, *study.curves), study.data_dir, study.labels)
     # A cell of the tables is a fold, one of the curves a number of unlabeled rows.
     folds = dict.fromkeys(study.tables, range(design.N_FOLDS))
-    sizes = {name: _curve_sizes_of(name, sets) for name in study.curves}
+    sizes = {name: _curve_sizes_of(name, sets, study.labels) for name in study.curves}
     cells_by_experiment = {
         design.TABLES: cells_of(design.TABLES, folds, study.table_repeats),
         design.CURVES: cells_of(design.CURVES, sizes, study.curve_repeats),
@@ -157,15 +174,17 @@ def run_study(study: Study, advance: Advance = show_nothing) -> None:
         for experiment, cells in cells_by_experiment.items()
         if cells
     }
-    run_experiments(design.KIND, study, sets, plans, run_cell, advance)
+    run = partial(run_cell, labels=study.labels, drawing=study.drawing)
+    run_experiments(design.KIND, study, sets, plans, run, advance)
 
 
-def _curve_sizes_of(name: str, sets: Mapping[str, CodedSet]) -> list[int]:
+def _curve_sizes_of(name: str, sets: Mapping[str, CodedSet], labels: int) -> list[int]:
     if name in design.TOYS:
-        return curve_sizes(TOY_ROWS, TOY_LABELED, n_classes=2)
+        n_labeled = design.n_labeled_of(TOY_FEATURES, labels)
+        return curve_sizes(TOY_ROWS, n_labeled, n_classes=2)
     data = sets[name]
     n_rows, n_features = data.X.shape
-    n_labeled = design.n_labeled_of(n_features)
+    n_labeled = design.n_labeled_of(n_features, labels)
     return curve_sizes(n_rows, n_labeled, data.n_classes)
 
 
@@ -208,7 +227,7 @@ def _note_run(
     """
     agreed = store.merge_settings(
         kind=kind,
-        seed=settings.seed,
+        **settings.agreed,
         iclda=versions()["iclda"],
         data={name: data.sha256 for name, data in sets.items()},
     )

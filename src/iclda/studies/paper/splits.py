@@ -47,18 +47,23 @@ class CodedSet:
         return int(self.codes.max()) + 1
 
 
-def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, CodedSet]:
-    """Load the benchmark sets among the names; toy problems are drawn in each cell."""
+def load_sets(
+    names: Sequence[str], data_dir: Path | None, labels: int = 0
+) -> dict[str, CodedSet]:
+    """Load the benchmark sets among the names; toy problems are drawn in each cell.
+
+    ``labels`` is the number of labeled rows, 0 for that of the paper.
+    """
     sets = {}
     for name in names:
         if name in BENCHMARKS:
             data = load_benchmark(name, data_dir)
-            _check_size(data)
+            _check_size(data, labels)
             sets[name] = CodedSet.of(data)
     return sets
 
 
-def _check_size(data: Dataset) -> None:
+def _check_size(data: Dataset, labels: int) -> None:
     """Raise a ValueError if a set is too small for the splits of the experiments."""
     classes, counts = np.unique(data.y, return_counts=True)
     name = f"{data.name} ({data.origin})"
@@ -70,7 +75,7 @@ def _check_size(data: Dataset) -> None:
 
     n_rows, n_features = data.X.shape
     # Nine of ten folds train: they have the labeled rows, and some rows to draw from.
-    n_needed = (design.n_labeled_of(n_features) + design.N_FOLDS) / 0.9
+    n_needed = (design.n_labeled_of(n_features, labels) + design.N_FOLDS) / 0.9
     if n_rows < n_needed:
         raise ValueError(
             f"{name} needs {np.ceil(n_needed):.0f} rows to be split, and has {n_rows}."
@@ -94,7 +99,13 @@ def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
     return [size for size in sizes if size <= largest]
 
 
-def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
+def fold_split(
+    codes: AnyArray,
+    n_labeled: int,
+    seed: int,
+    cell: Cell,
+    drawing: str = design.WITH_REPLACEMENT,
+) -> CellSplit:
     """Test one fold, and label ``n_labeled`` other rows, at least 2 of each class."""
     # All folds of a repeat must come from the same division: its generator does not
     # depend on the fold.
@@ -104,7 +115,7 @@ def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSp
     test = np.flatnonzero(folds == cell.part)
 
     rng = rng_of(seed, *repeat_names, cell.part)
-    guaranteed = _draw_guaranteed(codes, train, rng)
+    guaranteed = _draw_guaranteed(codes, train, rng, drawing)
     others = rng.permutation(np.setdiff1d(train, guaranteed))
     # The same row may be guaranteed twice, and counts twice.
     n_more = max(0, n_labeled - len(guaranteed))
@@ -113,7 +124,13 @@ def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSp
     return CellSplit(labeled, unlabeled, test)
 
 
-def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
+def curve_split(
+    codes: AnyArray,
+    n_labeled: int,
+    seed: int,
+    cell: Cell,
+    drawing: str = design.WITH_REPLACEMENT,
+) -> CellSplit:
     """Leave ``cell.part`` rows unlabeled and test the rest, at least 2 of each class.
 
     The published curves count only half of the guaranteed rows, so that n_labeled + K
@@ -123,7 +140,7 @@ def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellS
     classes = np.unique(codes)
     rows = np.arange(len(codes))
 
-    guaranteed = _draw_guaranteed(codes, rows, rng)
+    guaranteed = _draw_guaranteed(codes, rows, rng, drawing)
     others = rng.permutation(np.setdiff1d(rows, guaranteed))
     n_more = max(0, n_labeled - len(guaranteed) // GUARANTEED_ROWS)
     labeled = np.concatenate([guaranteed, others[:n_more]])
@@ -139,18 +156,19 @@ def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellS
 
 
 def _draw_guaranteed(
-    codes: AnyArray, rows: AnyArray, rng: np.random.Generator
+    codes: AnyArray, rows: AnyArray, rng: np.random.Generator, drawing: str
 ) -> AnyArray:
-    """Draw the labeled rows that every class is guaranteed, with replacement.
+    """Draw the labeled rows that every class is guaranteed.
 
     The code of the published curves draws with replacement. That the tables do too is
     an inference: of the ways that were tried, this one fits best to the published
     errors of LDA on the two sets with ten labels and one rare class.
     """
+    is_replaced = drawing == design.WITH_REPLACEMENT
     drawn_by_class = []
     for k in np.unique(codes):
         rows_of_class = rows[codes[rows] == k]
-        drawn_by_class.append(rng.choice(rows_of_class, GUARANTEED_ROWS))
+        drawn_by_class.append(rng.choice(rows_of_class, GUARANTEED_ROWS, is_replaced))
     return np.concatenate(drawn_by_class)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from ..store import Store
+from .design import WITH_REPLACEMENT
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class StoredSettings:
     """
 
     seed: int = 0
+    labels: int = 0
+    drawing: str = WITH_REPLACEMENT
     data: dict[str, str] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from ..measures import PAPER_MEASURES, verdict
 from ..page import NO_NUMBER, align
 from ..store import FitResult
 from . import design
+from .marks import CellStatistics, Table, as_in_paper, count_marks, marks_of
 from .published import (
     PRINTED_FEATURES,
     PublishedMean,
@@ -41,6 +42,10 @@ _LICENSES = (
 _MEASURE_ORDER = tuple(PAPER_MEASURES)
 # Decimals of the tables on a terminal, which has 80 columns for nine methods.
 _TERMINAL_DECIMALS = {"error": 3, "nll": 1}
+_MARKS_LEGEND = [
+    "b: lower than LDA by the paper's test (Welch, 5 %). u: lowest of MCLDA, EMLDA,",
+    "SLLDA and ICLDA, and lower than the second by that test. Behind the bar: print.",
+]
 # Title and sentence of what the tables have beside the methods of the package.
 _OTHER_METHODS = {
     design.ORACLE: (
@@ -73,7 +78,9 @@ _Split = tuple[int, int]
 class TableCell:
     """Mean and standard deviation over complete repeats, and those of the paper.
 
-    ``z`` is the difference of the two means in standard errors.
+    ``z`` is the difference of the two means in standard errors. ``marks`` are those of
+    the paper's rule, "bold" and "underlined" (see ``marks``); ``published_marks`` those
+    that it prints.
     """
 
     dataset: str
@@ -85,6 +92,8 @@ class TableCell:
     published_mean: float | None
     published_sd: float | None
     z: float | None
+    marks: str = ""
+    published_marks: str = ""
 
 
 def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
@@ -109,9 +118,29 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
                 published_mean=published.mean,
                 published_sd=published.sd,
                 z=z_score(mean, se, published),
+                published_marks=published.marks,
             )
             cells.append(cell)
-    return cells
+    table = table_of(cells)
+    return [replace(cell, marks=_marks_of_cell(cell, table)) for cell in cells]
+
+
+def table_of(cells: Iterable[TableCell]) -> Table:
+    """Return mean, deviation and repeats of the cells that have them."""
+    table: dict[tuple[str, str], dict[str, CellStatistics]] = defaultdict(dict)
+    for cell in cells:
+        if cell.mean is not None and cell.sd is not None:
+            sample = CellStatistics(cell.mean, cell.sd, cell.repeats)
+            table[cell.dataset, cell.measure][cell.method] = sample
+    return table
+
+
+def _marks_of_cell(cell: TableCell, table: Table) -> str:
+    samples = table.get((cell.dataset, cell.measure), {})
+    # The oracle is not a rival: it knows labels that the others do not.
+    if cell.method == design.ORACLE or cell.method not in samples:
+        return ""
+    return marks_of(cell.method, samples)
 
 
 def repeat_values_by_method(
@@ -129,7 +158,7 @@ def repeat_values_by_method(
         if result.experiment == design.TABLES and may_have_measure:
             values[result.dataset, result.method] = []
 
-    for key, splits in _results_by_split(results, measure).items():
+    for key, splits in results_by_split(results, measure).items():
         folds_by_repeat: dict[int, list[FitResult]] = defaultdict(list)
         for (repeat, _), result in sorted(splits.items()):
             folds_by_repeat[repeat].append(result)
@@ -147,7 +176,7 @@ def _mean_over_rows(folds: Sequence[FitResult], measure: str) -> float:
     return total / n_rows
 
 
-def _results_by_split(
+def results_by_split(
     results: Iterable[FitResult], measure: str
 ) -> dict[Key, dict[_Split, FitResult]]:
     """Return the results that have a measure, by data set and method, then by split."""
@@ -222,7 +251,7 @@ def compare_with_baseline(
 
     p-values are adjusted by Holm's method over all data sets and methods.
     """
-    splits = _results_by_split(results, measure)
+    splits = results_by_split(results, measure)
     comparisons = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
         # The oracle is not a rival: it knows labels that the others do not.
@@ -299,7 +328,68 @@ def format_tables(cells: Sequence[TableCell]) -> list[str]:
         lines += [*align(rows, "l" + "r" * len(headings)), ""]
     if any(cell.method == design.PUBLISHED_EM for cell in cells):
         lines += ["EMLDA*: EM with the faults of the published code.", ""]
+    return lines + format_marks(cells)
+
+
+def format_marks(cells: Sequence[TableCell]) -> list[str]:
+    """Return the marks of all tables as lines for a terminal, and how many agree."""
+    lines = []
+    for name, measure in design.TABLE_MEASURES.items():
+        datasets, names_of_methods, cells_by_key = arrange(cells, name)
+        methods = [
+            method
+            for method in names_of_methods
+            if method not in (design.BASELINE, design.ORACLE)
+        ]
+        if design.BASELINE not in names_of_methods or not methods:
+            continue
+        rows = [[f"{measure.axis} marks", *map(_mark_published, methods)]]
+        for dataset in datasets:
+            marks = [
+                _short_marks(cells_by_key.get((dataset, method))) for method in methods
+            ]
+            rows.append([dataset, *marks])
+        lines += [*align(rows, "l" + "r" * len(methods)), ""]
+    if lines:
+        lines += _MARKS_LEGEND
+    for em, table in tables_by_em(cells).items():
+        counts = {name: count_marks(table, name) for name in design.TABLE_MEASURES}
+        bold = sum(count.n_same_bold for count in counts.values())
+        n_cells = sum(count.n_cells for count in counts.values())
+        lines.append(f"EM {em}: {bold} of {n_cells} cells are bold or not as in print.")
     return lines
+
+
+def _short_marks(cell: TableCell | None) -> str:
+    """Abbreviate the marks of a cell and, behind a bar, those in print."""
+    if cell is None:
+        return NO_NUMBER
+    texts = (
+        [cell.marks]
+        if cell.published_mean is None
+        else [cell.marks, cell.published_marks]
+    )
+    return "|".join("".join(mark[0] for mark in text.split()) or "-" for text in texts)
+
+
+def tables_by_em(cells: Iterable[TableCell]) -> dict[str, Table]:
+    """Return what is compared with the paper: with EM as published, and as defined.
+
+    The tables have the methods of the paper, under its names, and its data sets.
+    """
+    table = {
+        (dataset, measure): samples
+        for (dataset, measure), samples in table_of(cells).items()
+        if dataset in BENCHMARKS
+    }
+    tables = {
+        words: as_in_paper(table, em)
+        for words, em in (
+            ("as published", design.PUBLISHED_EM),
+            ("as defined", "EMLDA"),
+        )
+    }
+    return {words: table for words, table in tables.items() if table}
 
 
 def _mark_published(method: str) -> str:
@@ -350,10 +440,13 @@ def short_title(name: str) -> str:
     return title[0].lower() + title[1:]
 
 
-def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
+def dataset_table(
+    shapes: Mapping[str, Sequence[int]], labels: int = 0
+) -> list[list[str]]:
     """Return Table I of the paper, with the true and the printed number of features.
 
-    ``shapes`` are numbers of rows, features and classes.
+    ``shapes`` are numbers of rows, features and classes; ``labels`` is the number of
+    labeled rows, 0 for that of the paper.
     """
     header = [
         "Data set",
@@ -366,7 +459,7 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     table = [header]
     for name in sorted(shapes, key=str.casefold):
         n_rows, n_features, n_classes = shapes[name]
-        n_labeled = design.n_labeled_of(n_features)
+        n_labeled = design.n_labeled_of(n_features, labels)
         n_printed = PRINTED_FEATURES.get(name, NO_NUMBER)
         numbers = (n_rows, n_features, n_classes, n_labeled, n_printed)
         table.append([name, *map(str, numbers)])
