@@ -56,7 +56,7 @@ from .mixture_model import Member, MixtureModel
 from .other_rows import OFFSET
 from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
-from .views import summary_of_rows
+from .views import AUTO_VIEW, summary_of_rows
 
 # Views in which an average is fitted, by the names of these members.
 _VIEW_OF_MEMBER = {
@@ -176,7 +176,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
     _own_constraints: ClassVar[dict[str, Any]] = {"outside": ["boolean"]}
 
     shrinkage: None = field(init=False, default=None)
-    view: None = field(init=False, default=None)
+    # Each member has a view of its own, after the bounds of "auto".
+    view: str = field(init=False, default=AUTO_VIEW)
     proportions: Any = None
     outside: bool = True
     random_state: Any = None
@@ -206,6 +207,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
 
         self.classes_ = inputs.labels.classes
         self.member_weights_ = weights
+        self.view_ = inputs.view
         self._model_ = MixtureModel(self.classes_, members)
         self._store_error(tested, training)
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
@@ -273,7 +275,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         for name, view in _VIEW_OF_MEMBER.items():
             if view != WHITENED_KERNEL or can_whiten:
                 average = AverageLDA(view=view, priors=priors, proportions=proportions)
-                members[name] = Member(average)
+                members[name] = Member(average, inputs.view)
         return members
 
     def _outside_members(
@@ -299,12 +301,10 @@ class SemiSupervisedEnsemble(BaseClassifier):
             for name, method in _METHOD_OF_MEMBER.items()
         }
         classifiers[_SHARES_MEMBER] = ClassShares()
-        views = dict.fromkeys(classifiers, training.standardization)
-        # Trees take single precision. Columns in the scale of a broken cell, which an
-        # unlabeled row may have, would have no digits left.
-        views["forest"] = training.standardization_by_labeled
+        assert inputs.view is not None
+        view = Chain((inputs.view, training.standardization))
         return {
-            name: Member(classifier, views[name], factors)
+            name: Member(classifier, view, factors)
             for name, classifier in classifiers.items()
         }
 
@@ -475,13 +475,6 @@ class _TrainingRows:
     def standardization(self) -> View:
         """The view of standardized columns."""
         return learn_view(STANDARDIZE, summary_of_rows(self.rows, self.weights))
-
-    @cached_property
-    def standardization_by_labeled(self) -> View:
-        """The view of columns standardized by the labeled rows alone."""
-        labeled = self.rows[: self.n_labeled]
-        summary = summary_of_rows(labeled, self.labeled_weights)
-        return learn_view(STANDARDIZE, summary)
 
     @property
     def labeled_codes(self) -> AnyArray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,11 +30,21 @@ from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labe
 from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import estimated_shrinkage, pooled_shrinkage
-from .._messages import ColumnError, FitError, ParameterError, say, warn
+from .._messages import (
+    BrokenCell,
+    BrokenCellWarning,
+    ColumnError,
+    FitError,
+    ParameterError,
+    describe_broken,
+    say,
+    warn,
+)
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.views import UnitLength, View
+from .._rows.memory import MemoryRows
+from .._rows.views import Bounds, Chain, UnitLength, View, steps_of
 from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
@@ -47,7 +57,7 @@ from .labels import (
     resolve_proportions,
 )
 from .rows_reader import RowSource, RowsReader, as_read
-from .views import find_view, have_network_features
+from .views import AUTO_VIEW, find_bounds, find_view, have_network_features
 
 # The frame is chosen from this many labeled rows, and as many unlabeled ones.
 _FRAME_ROWS = 4096
@@ -135,10 +145,12 @@ class Arguments:
 
     def with_parameters(self, classifier: Any) -> Arguments:
         """Return the arguments with the name and the parameters of a classifier."""
-        parameters = classifier.get_params(deep=False)
-        known = {each.name for each in fields(self)} & set(parameters)
-        values = {name: parameters[name] for name in known}
-        return replace(self, name=type(classifier).__name__, **values)
+        values = {
+            each.name: getattr(classifier, each.name)
+            for each in fields(self)
+            if hasattr(classifier, each.name)
+        }
+        return replace(self, **{**values, "name": type(classifier).__name__})
 
     @property
     def learns_proportions(self) -> bool:
@@ -170,8 +182,10 @@ class FitInputs:
     frame : Frame
     space : FeatureSpace
         All features or, for few rows of many features, the space that they span.
+    bounds : Bounds or None
+        How broken numbers are moved, with the view "auto".
     view : View or None
-        How rows are mapped before they are fitted.
+        How rows are mapped before they are fitted, the bounds among it.
     is_network : bool
         Whether the rows were taken for features of a network.
     """
@@ -188,6 +202,7 @@ class FitInputs:
     proportions: Array | None
     frame: Frame
     space: FeatureSpace
+    bounds: Bounds | None
     view: View | None
     is_network: bool
 
@@ -294,7 +309,8 @@ class FitInputs:
     @property
     def _keeps_neighbors(self) -> bool:
         """Whether rows are features of a network that the view leaves as they are."""
-        is_kept = self.view is None or isinstance(self.view, UnitLength)
+        steps = () if self.view is None else steps_of(self.view)
+        is_kept = all(isinstance(step, (Bounds, UnitLength)) for step in steps)
         return self.is_network and is_kept
 
     def _unlabeled_moments(self) -> Moments:
@@ -381,13 +397,13 @@ def prepare_opened(
     arguments: Arguments,
     needs: Needs,
     *,
-    is_network: bool | None = None,
+    known: FitInputs | None = None,
 ) -> FitInputs:
     """Check the labels, weights, priors and proportions of opened rows.
 
     The rows are mapped by the view and reduced to the space that they span, where that
-    is called for, and the frame is chosen. ``is_network`` tells whether they are
-    features of a network, if that is known.
+    is called for, and the frame is chosen. ``known`` are inputs of the same rows, if
+    there are any: bounds, and what the rows were taken for, are theirs.
     """
     # Labels, and what the user says of the classes.
     labels, weights = _labels_and_weights(arguments, opened[0].n_rows)
@@ -398,13 +414,18 @@ def prepare_opened(
     # The rows that the fit reads. The view comes before the reduction: it takes all
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    if is_network is None:
-        is_network = have_network_features(sources)
-    view = None
+    bounds = None
+    if isinstance(arguments.view, str) and arguments.view == AUTO_VIEW:
+        bounds = find_bounds(sources) if known is None else known.bounds
+    if bounds is not None:
+        sources = [source.viewed(bounds) for source in sources]
+    is_network = have_network_features(sources) if known is None else known.is_network
+    view: View | None = bounds
     if not needs.raw_rows:
-        view = find_view(arguments.view, sources, is_network=is_network)
-    if view is not None:
-        sources = [source.viewed(view) for source in sources]
+        learned = find_view(arguments.view, sources, is_network=is_network)
+        if learned is not None:
+            sources = [source.viewed(learned) for source in sources]
+            view = learned if bounds is None else Chain((bounds, learned))
     keeps_units = needs.users_units or bool(arguments.shrinkage)
     space = _find_space(sources, labels, needs, keeps_units=keeps_units)
     if space is not None:
@@ -422,6 +443,8 @@ def prepare_opened(
     )
     labeled_source, codes = _labeled_source(sources[0], labels)
     frame = _find_frame(labeled_source, unlabeled, sources, needs)
+    if bounds is not None and known is None:
+        warn(*_check_broken_cells(bounds, opened, labeled_source, labels))
     return FitInputs(
         arguments=arguments,
         needs=needs,
@@ -435,9 +458,40 @@ def prepare_opened(
         proportions=proportions,
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
+        bounds=bounds,
         view=view,
         is_network=is_network,
     )
+
+
+def _check_broken_cells(
+    bounds: Bounds,
+    opened: Sequence[RowSource],
+    labeled_source: RowSource,
+    labels: Labels,
+) -> Iterator[Warning]:
+    """Warn of the numbers that the bounds move, as far as rows are in memory.
+
+    Of rows that are read from elsewhere these are the labeled ones.
+    """
+    cells: list[BrokenCell] = []
+    for source in opened:
+        name = source.request.name
+        if source.is_in_memory:
+            rows = source.X
+            index = np.arange(len(rows))
+        elif name == "X" and labeled_source.is_in_memory:
+            rows = labeled_source.X
+            index = np.flatnonzero(labels.is_labeled)
+        else:
+            continue
+        for tile in MemoryRows(rows).tiles():
+            for row, column in bounds.find_broken(tile.rows):
+                where = f"row {index[tile.indices][row]} of {name}"
+                label = column_of(column, source.request.feature_names)
+                cells.append(BrokenCell(where, label, tile.rows[row, column]))
+    if cells:
+        yield BrokenCellWarning(describe_broken(cells))
 
 
 def _labels_and_weights(
@@ -519,7 +573,12 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
     is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
-    return source.held(is_labeled), labels.codes[is_labeled]
+    # They stay as they are, and are mapped when they are used: a warning shows them.
+    view = source.request.view
+    as_given = replace(source, request=replace(source.request, view=None))
+    held = as_given.held(is_labeled)
+    mapped = held if view is None else held.viewed(view)
+    return mapped, labels.codes[is_labeled]
 
 
 def _find_frame(
