@@ -209,10 +209,10 @@ def describe_broken(cells: Sequence[BrokenCell]) -> Text:
     """Name the first numbers that are far outside of their columns, and the way out."""
     parts: list[str | Column] = []
     for cell in cells[:_MAX_NAMED_CELLS]:
-        comma = ", " if parts else ""
-        parts += [f"{comma}{cell.value:.10g} in {cell.row}, ", cell.column]
+        separator = "; " if parts else ""
+        parts += [f"{separator}{cell.value:.10g} in {cell.row}, ", cell.column]
     n_more = len(cells) - _MAX_NAMED_CELLS
-    more = f", and {plural(n_more, 'more number')}" if n_more > 0 else ""
+    more = f"; and {plural(n_more, 'more number')}" if n_more > 0 else ""
     if len(cells) == 1:
         finding = "lies far outside of its column, and counts as a usual number"
         way_out = "Correct it if it is an error"

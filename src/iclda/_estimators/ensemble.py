@@ -130,8 +130,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Classes, sorted.
     members_ : dict
         The fitted members by their names: "linear", "kernel", "whitened kernel",
-        "logistic", "forest" and "shares". The last three take standardized rows, the
-        forest those standardized by the labeled rows.
+        "logistic", "forest" and "shares". The last three take standardized rows.
     member_weights_ : dict
         Weight of every member in the mixture.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
@@ -150,6 +149,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Mean Brier score of the held-out labels.
     n_tested_ : int
         Number of held-out labels.
+    view_ : View
+        The bounds of the columns, by which broken numbers are moved first.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
