@@ -33,7 +33,7 @@ from iclda._rows.views import (
     placed_view,
     steps_of,
 )
-from tests.helpers.row_sources import SOURCES
+from tests.helpers.row_sources import SOURCES, npy
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(300, 4)) @ RNG.normal(size=(4, 4)) * [1, 10, 100, 1000] + 50
@@ -284,3 +284,13 @@ def test_rows_with_a_broken_cell_get_one_fit_wherever_they_are(kind, tmp_path):
     assert_allclose(
         read.predict_proba(CIRCLE), in_memory.predict_proba(CIRCLE), atol=1e-6
     )
+
+
+def test_few_labeled_rows_of_a_wide_file_are_named_as_they_are(tmp_path):
+    rows = 1e3 + RNG.normal(size=(300, 80))
+    rows[5, 2] = 1e9
+    path = npy(rows, tmp_path)
+    with pytest.warns(iclda.BrokenCellWarning) as caught:
+        AverageLDA().fit(path, LABELS[:300])
+    [message] = [str(each.message) for each in caught]
+    assert message.startswith("1000000000 in row 5 of X, column 2 lies far")

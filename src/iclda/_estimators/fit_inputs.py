@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +44,7 @@ from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
 from .._rows.memory import MemoryRows
-from .._rows.views import Bounds, Chain, UnitLength, View, steps_of
+from .._rows.views import Bounds, UnitLength, View, chained, steps_of
 from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
@@ -414,18 +414,18 @@ def prepare_opened(
     # The rows that the fit reads. The view comes before the reduction: it takes all
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    bounds = None
-    if isinstance(arguments.view, str) and arguments.view == AUTO_VIEW:
-        bounds = find_bounds(sources) if known is None else known.bounds
-    if bounds is not None:
+    bounds = _bounds_of(sources, arguments, known)
+    broken_cells = _broken_cells(bounds, sources)
+    # Rows in memory were looked at once, which is faster than in every pass.
+    are_whole = not broken_cells and all(each.is_in_memory for each in sources)
+    if bounds is not None and not are_whole:
         sources = [source.viewed(bounds) for source in sources]
     is_network = have_network_features(sources) if known is None else known.is_network
-    view: View | None = bounds
+    learned = None
     if not needs.raw_rows:
         learned = find_view(arguments.view, sources, is_network=is_network)
-        if learned is not None:
-            sources = [source.viewed(learned) for source in sources]
-            view = learned if bounds is None else Chain((bounds, learned))
+    if learned is not None:
+        sources = [source.viewed(learned) for source in sources]
     keeps_units = needs.users_units or bool(arguments.shrinkage)
     space = _find_space(sources, labels, needs, keeps_units=keeps_units)
     if space is not None:
@@ -443,8 +443,12 @@ def prepare_opened(
     )
     labeled_source, codes = _labeled_source(sources[0], labels)
     frame = _find_frame(labeled_source, unlabeled, sources, needs)
-    if bounds is not None and known is None:
-        warn(*_check_broken_cells(bounds, opened, labeled_source, labels))
+    # Of rows that are read from elsewhere, the labeled ones are in memory.
+    if not sources[0].is_in_memory:
+        index = np.flatnonzero(labels.is_labeled)
+        broken_cells += _broken_cells(bounds, [labeled_source], index)
+    if broken_cells and known is None:
+        warn(BrokenCellWarning(describe_broken(broken_cells)))
     return FitInputs(
         arguments=arguments,
         needs=needs,
@@ -459,39 +463,41 @@ def prepare_opened(
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
         bounds=bounds,
-        view=view,
+        view=chained(bounds, learned),
         is_network=is_network,
     )
 
 
-def _check_broken_cells(
-    bounds: Bounds,
-    opened: Sequence[RowSource],
-    labeled_source: RowSource,
-    labels: Labels,
-) -> Iterator[Warning]:
-    """Warn of the numbers that the bounds move, as far as rows are in memory.
+def _bounds_of(
+    sources: Sequence[RowSource], arguments: Arguments, known: FitInputs | None
+) -> Bounds | None:
+    """Return the bounds of the columns with the view "auto"; None with any other."""
+    if not isinstance(arguments.view, str) or arguments.view != AUTO_VIEW:
+        return None
+    return find_bounds(sources) if known is None else known.bounds
 
-    Of rows that are read from elsewhere these are the labeled ones.
+
+def _broken_cells(
+    bounds: Bounds | None, sources: Iterable[RowSource], index: AnyArray | None = None
+) -> list[BrokenCell]:
+    """Return the numbers that the bounds move in sources that are in memory.
+
+    ``index`` has the indices of the rows of a source; None: they are all rows.
     """
     cells: list[BrokenCell] = []
-    for source in opened:
-        name = source.request.name
-        if source.is_in_memory:
-            rows = source.X
-            index = np.arange(len(rows))
-        elif name == "X" and labeled_source.is_in_memory:
-            rows = labeled_source.X
-            index = np.flatnonzero(labels.is_labeled)
-        else:
+    if bounds is None:
+        return cells
+    for source in sources:
+        if not source.is_in_memory:
             continue
-        for tile in MemoryRows(rows).tiles():
+        name = source.request.name
+        row_numbers = np.arange(len(source.X)) if index is None else index
+        for tile in MemoryRows(source.X).tiles():
             for row, column in bounds.find_broken(tile.rows):
-                where = f"row {index[tile.indices][row]} of {name}"
+                where = f"row {row_numbers[tile.indices][row]} of {name}"
                 label = column_of(column, source.request.feature_names)
                 cells.append(BrokenCell(where, label, tile.rows[row, column]))
-    if cells:
-        yield BrokenCellWarning(describe_broken(cells))
+    return cells
 
 
 def _labels_and_weights(
@@ -574,11 +580,9 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
     # They stay as they are, and are mapped when they are used: a warning shows them.
-    view = source.request.view
     as_given = replace(source, request=replace(source.request, view=None))
     held = as_given.held(is_labeled)
-    mapped = held if view is None else held.viewed(view)
-    return mapped, labels.codes[is_labeled]
+    return replace(held, request=source.request), labels.codes[is_labeled]
 
 
 def _find_frame(

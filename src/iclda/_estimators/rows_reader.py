@@ -25,7 +25,7 @@ from .._rows.checks import check_finite, column_of, not_finite_error, refuse_rep
 from .._rows.kinds import is_device_array, package_and_type
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.protocol import Request
-from .._rows.views import Chain, View
+from .._rows.views import View, chained
 from .labels import is_missing
 from .predictions import RowFunction
 
@@ -118,9 +118,8 @@ class RowSource:
             mapped = view(np.asarray(self.X, dtype=np.float64))
             source = replace(self, request=replace(self.request, view=view))
             return replace(self, X=mapped, request=source._mapped_request)
-        earlier = self.request.view
-        chained = view if earlier is None else Chain((earlier, view))
-        return replace(self, request=replace(self.request, view=chained))
+        every_view = chained(self.request.view, view)
+        return replace(self, request=replace(self.request, view=every_view))
 
     @property
     def _mapped_request(self) -> Request:

@@ -297,6 +297,14 @@ class Chain:
         return rows
 
 
+def chained(*views: View | None) -> View | None:
+    """Return views that map rows one after another; None where there is no view."""
+    given = tuple(view for view in views if view is not None)
+    if len(given) < 2:
+        return given[0] if given else None
+    return Chain(given)
+
+
 def steps_of(view: View) -> tuple[View, ...]:
     """Return the views of a chain in their order, those of inner chains among them."""
     if not isinstance(view, Chain):
