@@ -43,6 +43,7 @@ from .._rows.views import (
     Standardization,
     View,
     learn_view,
+    without_bounds,
 )
 from .._system import one_thread_if_small
 from .average import AverageLDA
@@ -414,7 +415,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
                 "The member 'linear' could not be fitted, and only it shows novelty: "
                 "fit AverageLDA."
             )
-        function = member.classifier._novelty_function().of_viewed(member.view)
+        function = member.classifier._novelty_function()
+        function = function.of_viewed(without_bounds(member.view))
         return RowsReader(self).apply(X, function)
 
     def decision_function(self, X: Any) -> Array:

@@ -312,6 +312,13 @@ def steps_of(view: View) -> tuple[View, ...]:
     return tuple(step for each in view.views for step in steps_of(each))
 
 
+def without_bounds(view: View | None) -> View | None:
+    """Return a view that takes all numbers as they are."""
+    if view is None:
+        return None
+    return chained(*(step for step in steps_of(view) if not isinstance(step, Bounds)))
+
+
 def as_floating(rows: Any) -> Any:
     """Return rows of real numbers; those of NumPy in double precision."""
     if isinstance(rows, np.ndarray):
