@@ -492,7 +492,8 @@ def _broken_cells(
             continue
         name = source.request.name
         row_numbers = np.arange(len(source.X)) if index is None else index
-        for tile in MemoryRows(source.X).tiles():
+        is_counted = None if source.weights is None else source.weights > 0
+        for tile in MemoryRows(source.X, is_member=is_counted).tiles():
             for row, column in bounds.find_broken(tile.rows):
                 where = f"row {row_numbers[tile.indices][row]} of {name}"
                 label = column_of(column, source.request.feature_names)
