@@ -65,7 +65,8 @@ _MAX_ZERO_MEAN_RATIO = 0.25
 
 # Of the rows on one side of the median of a column, the middle one and the last of the
 # usual ones: three quarters and 15 of 16 of all rows lie below them.
-_MIDDLE, _USUAL = 1 / 2, 7 / 8
+_MIDDLE = 1 / 2
+_USUAL = 7 / 8
 # The tail is drawn on from these: a number is broken if it is farther from the median
 # than the last usual one, times the cube of the ratio of the two distances. That is 24
 # standard deviations of a normal column, and farther in heavier tails, of which
