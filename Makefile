@@ -89,7 +89,7 @@ test test-browser test-core test-cpus test-oldest test-slow: export SCIPY_ARRAY_
 test: $(FOR_TESTS)
 	$(BIN)/python -m tools.kernels
 	$(BIN)/pytest -n auto
-	@$(MAKE) lint
+	@$(MAKE) --no-print-directory lint
 
 test-slow: $(FOR_TESTS)
 	$(BIN)/pytest -n auto --dist loadgroup -m slow --timeout 0 --hypothesis-seed 0
@@ -114,7 +114,7 @@ test-core: $(FOR_TESTS)
 # The linters and the tests of what calculates once more, with the newest Python of this machine.
 test-newest:
 	@newest=$$($(PYTHON) -m tools.newest_python) || exit 1; \
-	if [ "$$newest" ]; then $(MAKE) PYTHON=$$newest VENV=.venv-$$(basename $$newest) test-core lint; \
+	if [ "$$newest" ]; then $(MAKE) --no-print-directory PYTHON=$$newest VENV=.venv-$$(basename $$newest) test-core lint; \
 	else echo 'No Python here is newer than $(PYTHON) and named in pyproject.toml: no second time.'; fi
 
 # All tests with the lowest versions that pyproject.toml allows. What these import is newer, and
