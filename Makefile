@@ -107,11 +107,12 @@ $(FOR_BROWSER): $(FOR_TESTS)
 test-cpus: $(FOR_TESTS)
 	$(BIN)/python -m tools.kernels --all
 
-# What calculates: the part of the tests that takes two minutes on two cores.
+# Half of the tests in less than half of the time: the mathematics, the classifiers as scikit-learn
+# wants them, and studies with their files and processes.
 test-core: $(FOR_TESTS)
-	$(BIN)/pytest -n auto tests/core tests/estimators tests/rows tests/studies
+	$(BIN)/pytest -n auto tests/core tests/estimators tests/studies
 
-# The linters and the tests of what calculates once more, with the newest Python of this machine.
+# These tests and the linters once more, with the newest Python of this machine.
 test-newest:
 	@newest=$$($(PYTHON) -m tools.newest_python) || exit 1; \
 	if [ "$$newest" ]; then $(MAKE) --no-print-directory PYTHON=$$newest VENV=.venv-$$(basename $$newest) test-core lint; \
