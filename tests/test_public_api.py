@@ -28,7 +28,8 @@ NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"
 WRAPPERS = ["OpenSetClassifier"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = [
-    *("ColumnError", "DegenerateFitWarning", "FitError", "NoUnlabeledRowsWarning"),
+    *("BrokenCellWarning", "ColumnError", "DegenerateFitWarning", "FitError"),
+    "NoUnlabeledRowsWarning",
     *("NotConvergedWarning", "NothingLearnedWarning", "ParameterError"),
 ]
 OPTIONAL = [

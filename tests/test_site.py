@@ -1,6 +1,7 @@
 """The site is whole: what can be said without building it."""
 
 import ast
+import os
 import pkgutil
 import re
 import tomllib
@@ -10,6 +11,8 @@ import pytest
 
 import iclda
 from iclda.methods import FITTED, FURTHER
+from tools.newest_python import find_newest, newer_versions
+from tools.newest_versions import packages_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -153,7 +156,59 @@ def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
     assert sorted(checked) == [
         "test",
         "test-browser",
+        "test-core",
         "test-cpus",
         "test-oldest",
         "test-slow",
     ]
+
+
+def test_linters_and_the_types_that_they_read_have_fixed_versions():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "tools" / "linters.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0] for line in lines}
+    assert {"mypy", "ruff", "numpy"} < packages_of("lint", project) <= pinned
+    assert all(re.fullmatch(r"[a-z0-9-]+==[\d.]+", line) for line in lines)
+    [recipe] = re.findall(r"^\t.*'\.\[lint\]'$", (ROOT / "Makefile").read_text(), re.M)
+    assert "--constraint tools/linters.txt" in recipe
+
+
+def test_linters_are_not_installed_among_what_is_tested_and_come_last():
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    rules = {m[1]: (m[2].split(), m[3]) for m in RULE.finditer(text) if m[3]}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = installed_for("test", rules, extras["optional-dependencies"])
+    assert not {"mypy", "ruff", "import-linter", "check-jsonschema"} & needed
+    assert "lint" not in rules["test"][0]
+    assert rules["test"][1].splitlines()[-1].endswith(" lint")
+
+
+def test_the_hooks_of_a_commit_run_the_pinned_linters():
+    text = (ROOT / ".pre-commit-config.yaml").read_text()
+    commands = re.findall(r"entry: (\S+)", text)
+    assert {command.rpartition("/")[0] for command in commands} == {".venv-lint/bin"}
+
+
+def test_a_second_time_is_for_a_newer_python_that_the_project_names():
+    project = {"classifiers": [f"Python :: 3.{minor}" for minor in (9, 10, 11)]}
+    assert newer_versions(project, (3, 9)) == ["3.11", "3.10"]
+    assert newer_versions(project, (3, 11)) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the programs here are shell scripts")
+def test_the_newest_python_is_the_newest_that_starts(tmp_path, monkeypatch):
+    for name, script in {
+        "python3.13": "exit 127",  # a shim of pyenv for a version that is not chosen
+        "python3.12": "echo on-the-path",
+        "pyenv": f"echo {tmp_path}",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_newest(["3.14", "3.13", "3.12"]) == "on-the-path"
+    installed = tmp_path / "versions" / "3.13.0" / "bin" / "python3.13"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("#!/bin/sh\necho of-pyenv\n")
+    installed.chmod(0o755)
+    assert find_newest(["3.14", "3.13", "3.12"]) == "of-pyenv"
+    assert find_newest(["3.14"]) == ""

@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from ._estimators.self_training import SelfTrainingLDA
     from ._estimators.supervised import SupervisedLDA
     from ._messages import (
+        BrokenCellWarning,
         ColumnError,
         DegenerateFitWarning,
         FitError,
@@ -52,6 +53,7 @@ __version__ = "0.2.0"
 # the command line starts without scikit-learn.
 _HOME = {
     "AutoLDA": "._estimators.auto",
+    "BrokenCellWarning": "._messages",
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",
     "FitError": "._messages",

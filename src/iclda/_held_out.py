@@ -242,7 +242,7 @@ class DistinctRows(NamedTuple):
 def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> DistinctRows:
     """Return every labeled row once."""
     # Adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal bytes.
-    cells = np.column_stack([codes, rows]) + 0.0
+    cells = np.ascontiguousarray(np.column_stack([codes, rows]) + 0.0)
     bytes_of_row = np.dtype((np.void, cells.strides[0]))
     keys = cells.view(bytes_of_row).ravel()
     value_counts = (np.unique(column, return_counts=True)[1] for column in rows.T)

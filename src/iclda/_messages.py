@@ -21,12 +21,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 # A cell that begins with one of these may be a formula to a spreadsheet.
 _FORMULA_STARTS = "=+-@\t\r"
+
+# Numbers that a message on broken cells shows; further ones are counted.
+_MAX_NAMED_CELLS = 4
 
 _PERCENT_SIGN = " %"
 _UNBREAKABLE_PERCENT_SIGN = "\N{NO-BREAK SPACE}%"
@@ -188,6 +191,35 @@ class NothingLearnedWarning(UserWarning):
         super().__init__(message)
         self.majority = majority
         self.base_rate = base_rate
+
+
+class BrokenCellWarning(UserWarning):
+    """Numbers lie far outside of their columns, and were moved to usual ones."""
+
+
+class BrokenCell(NamedTuple):
+    """A number far outside of its column; ``row`` is how a message names its row."""
+
+    row: str
+    column: Column
+    value: float
+
+
+def describe_broken(cells: Sequence[BrokenCell]) -> Text:
+    """Name the first numbers that are far outside of their columns, and the way out."""
+    parts: list[str | Column] = []
+    for cell in cells[:_MAX_NAMED_CELLS]:
+        separator = "; " if parts else ""
+        parts += [f"{separator}{cell.value:.10g} in {cell.row}, ", cell.column]
+    n_more = len(cells) - _MAX_NAMED_CELLS
+    more = f"; and {plural(n_more, 'more number')}" if n_more > 0 else ""
+    if len(cells) == 1:
+        finding = "lies far outside of its column, and counts as a usual number"
+        way_out = "Correct it if it is an error"
+    else:
+        finding = "lie far outside of their columns, and count as usual numbers"
+        way_out = "Correct those that are errors"
+    return Text(*parts, f"{more} {finding}. {way_out}.")
 
 
 def warn(*found: Warning | str) -> None:

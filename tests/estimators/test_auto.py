@@ -1,12 +1,16 @@
 """The classifier that chooses a method, and says why and how often it will err."""
 
+import warnings
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from iclda import (
     AutoLDA,
+    BrokenCellWarning,
     FitError,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
@@ -15,6 +19,7 @@ from iclda import (
     save_model,
 )
 from iclda._estimators.auto import Trial, cross_validate
+from iclda._rows.views import Bounds, steps_of
 from iclda.methods import FITTED, FROM_THE_DEFAULT, default_rank
 from iclda.model_selection import SemiSupervisedKFold
 
@@ -328,3 +333,67 @@ def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():
     assert warning.base_rate == fitted.base_rate_
     assert fitted.base_rate_ == pytest.approx(4 / 24)
     assert fitted.error_ >= fitted.base_rate_
+
+
+# Of the default, the method for tables and that for features of a network.
+@pytest.fixture(scope="module", params=["table", "network"])
+def rows_of_default(request, wine):
+    X, y = wine
+    if request.param == "network":
+        mixing = np.random.default_rng(0).standard_normal((X.shape[1], 64))
+        X = X @ mixing
+    return X, masked(y, 30)
+
+
+@pytest.mark.parametrize("value", [1e9, 999.0, -999.0])
+def test_a_broken_cell_counts_as_a_usual_number_of_its_column(rows_of_default, value):
+    X, y = rows_of_default
+    row = np.flatnonzero(y >= 0)[4]
+    broken = X.copy()
+    broken[row, 3] = value
+    with pytest.warns(BrokenCellWarning) as caught:
+        fitted = AutoLDA().fit(broken, y)
+    [message] = [str(each.message) for each in caught]
+    assert message.startswith(f"{value:.10g} in row {row} of X, column 3 lies far")
+
+    [bounds] = [each for each in steps_of(fitted.view_) if isinstance(each, Bounds)]
+    mended = bounds(broken)
+    assert (mended != broken).sum() == 1
+    expected = AutoLDA().fit(mended, y)
+    assert fitted.method_ == expected.method_ == AutoLDA().fit(X, y).method_
+    assert fitted.error_ == expected.error_
+    # A new row with such a cell counts as the same row, too.
+    assert_allclose(fitted.predict_proba(broken), expected.predict_proba(mended))
+
+
+def test_bounds_touch_nothing_where_nothing_is_broken(rows_of_default, tmp_path):
+    X, y = rows_of_default
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BrokenCellWarning)
+        fitted = AutoLDA().fit(X, y)
+    [bounds] = [each for each in steps_of(fitted.view_) if isinstance(each, Bounds)]
+    assert not bounds.are_broken(X).any()
+
+    path = tmp_path / "model.skops"
+    save_model(fitted, path)
+    far = X + 1e9 * np.eye(*X.shape)
+    assert_allclose(load_model(path).predict_proba(far), fitted.predict_proba(far))
+
+
+def test_a_named_view_takes_numbers_as_they_are(wine):
+    X, y = wine
+    broken = X.copy()
+    broken[0, 0] = 1e9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BrokenCellWarning)
+        fitted = AutoLDA(methods=["supervised"], view=None).fit(broken, masked(y, 30))
+    assert fitted.view_ is None
+
+
+def test_many_broken_cells_are_counted_in_one_warning(wine):
+    X, y = wine
+    broken = X.copy()
+    broken[:7, 5] = 1e9
+    with pytest.warns(BrokenCellWarning, match="and 3 more numbers lie far") as caught:
+        AutoLDA(methods=["average"]).fit(broken, masked(y, 30))
+    assert len(caught) == 1

@@ -337,14 +337,3 @@ def test_a_member_may_see_other_rows_than_the_user_passed(wine, fitted):
     assert_allclose(member.probabilities(X), member.classifier.predict_proba(seen))
     turned = replace(member, class_factors=np.array([1.0, 0.0, 0.0]))
     assert_allclose(turned.probabilities(X)[:, 0], 1.0)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_one_broken_cell_of_an_unlabeled_row_leaves_the_forest_as_it_was(wine):
-    X, y, truth = wine
-    broken = X.copy()
-    broken[np.flatnonzero(y < 0)[0]] += 1e6
-    clf = SemiSupervisedEnsemble().fit(broken, y)
-    is_whole = (broken == X).all(axis=1) & (y < 0)
-    assert clf.member_weights_["forest"] > 0.5
-    assert clf.score(X[is_whole], truth[is_whole]) > 0.85

@@ -1,10 +1,10 @@
-"""A fitted linear model: deviations, discriminants, and cells far from the fit."""
+"""A fitted linear model: deviations and discriminants."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclda import AverageLDA, LeastSquaresClassifier, SupervisedLDA
+from iclda import LeastSquaresClassifier, SupervisedLDA
 from iclda._estimators.linear_model import gaussian_model_of
 
 
@@ -35,29 +35,6 @@ def test_the_coefficients_of_two_classes_are_those_of_standardized_columns():
     found = gaussian_model_of(model).standardized_coefficients()
     standardized = SupervisedLDA().fit(X / deviations, y)
     assert_allclose(found.coefficients, standardized.coef_, rtol=1e-8)
-
-
-def test_far_cells_are_those_many_deviations_from_the_mean():
-    X, y = rows(2)
-    model = gaussian_model_of(SupervisedLDA().fit(X, y))
-    new = X.copy()
-    new[3, 1] = X[:, 1].mean() + 30 * X[:, 1].std()
-    is_far = model.is_far(new, 10.0)
-    assert np.argwhere(is_far).tolist() == [[3, 1]]
-
-
-def test_no_cell_is_far_where_rows_are_scaled_to_length_1():
-    X, y = rows(2)
-    fitted = AverageLDA(view="normalize").fit(X, y_with_gaps(y))
-    assert gaussian_model_of(fitted).is_far(X * 1e9, 10.0) is None
-
-
-def test_far_cells_are_those_of_the_columns_where_these_were_standardized():
-    X, y = rows(2)
-    model = gaussian_model_of(SupervisedLDA(view="standardize").fit(X, y))
-    new = X.copy()
-    new[3, 1] = X[:, 1].mean() + 30 * X[:, 1].std()
-    assert np.argwhere(model.is_far(new, 10.0)).tolist() == [[3, 1]]
 
 
 def y_with_gaps(y):

@@ -21,6 +21,7 @@ from iclda import (
 from iclda._core.moments import Moments
 from iclda._core.problem import summarize_rows
 from iclda._rows.kinds import in_memory
+from iclda._rows.views import steps_of
 from tests.helpers.row_sources import SOURCES
 
 N_ROWS = 600
@@ -116,7 +117,8 @@ def test_moved_rows_are_as_new_for_a_classifier_that_was_moved_with_them(name):
     adapted = fitted.adapt(X + np.array([5.0, -30, 7, 100, 0, 1]))
     assert adapted.adaptation_.is_kept
     # Offsets are in columns of the view, those of an ensemble in columns of the rows.
-    scale = getattr(getattr(fitted, "view_", None), "scale", 1.0)
+    view = getattr(fitted, "view_", None)
+    scale = 1.0 if view is None else getattr(steps_of(view)[-1], "scale", 1.0)
     offset = adapted.adaptation_.offset * scale
     assert_allclose(
         adapted.novelty(X + offset), fitted.novelty(X), rtol=1e-6, atol=1e-9

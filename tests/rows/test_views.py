@@ -6,6 +6,7 @@ import array_api_strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
@@ -27,10 +28,12 @@ from iclda._rows.views import (
     WHITEN,
     KernelMap,
     UnitLength,
+    learn_bounds,
     learn_view,
     placed_view,
     steps_of,
 )
+from tests.helpers.row_sources import SOURCES, npy
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(300, 4)) @ RNG.normal(size=(4, 4)) * [1, 10, 100, 1000] + 50
@@ -38,6 +41,39 @@ ROWS = RNG.normal(size=(300, 4)) @ RNG.normal(size=(4, 4)) * [1, 10, 100, 1000] 
 CIRCLE = RNG.normal(size=(400, 3))
 SIDE = (np.square(CIRCLE[:, :2]).sum(axis=1) > 1.4).astype(int)
 LABELS = np.where(np.arange(400) < 60, SIDE, -1)
+
+
+# Evenly spaced probabilities, at which quantiles make a column of 400 rows.
+SHARES = (np.arange(400) + 0.5) / 400
+ROW_NUMBERS = np.arange(400)
+# Columns in which no number is an error.
+HONEST = {
+    "normal": stats.norm.ppf(SHARES),
+    "uniform": SHARES,
+    "incomes": stats.lognorm.ppf(SHARES, 2.0),
+    "waiting times": stats.expon.ppf(SHARES),
+    "two groups": stats.norm.ppf(SHARES) + 20 * (ROW_NUMBERS % 10 == 0),
+    "yes or no": ROW_NUMBERS % 2,
+    "rare category": ROW_NUMBERS % 50 == 0,
+    "rarest category": ROW_NUMBERS == 7,
+    "shares of an unknown category": np.where(ROW_NUMBERS < 3, 0.05, SHARES < 0.2),
+    "counts, mostly zero": stats.poisson.ppf(SHARES, 0.1),
+    "counts of rare floods": stats.nbinom.ppf(SHARES, 0.05, 0.01),
+    "amounts, mostly zero": np.where(
+        ROW_NUMBERS % 10 == 0, stats.lognorm.ppf(SHARES, 1.5), 0
+    ),
+    "marks": ROW_NUMBERS % 5,
+    "constant": np.full(400, 3.0),
+}
+# Columns that show what is usual in them, so that errors can be told.
+TELLING = HONEST.keys() - {"constant", "rarest category"}
+
+
+def with_cell(column, value):
+    """A column as the only one of a table, with a value in its row 11."""
+    rows = np.asarray(column, dtype=np.float64)[:, None].copy()
+    rows[11] = value
+    return rows
 
 
 def learn(name, rows, weights=None):
@@ -206,3 +242,55 @@ def test_a_kernel_makes_a_circle_linear():
 def test_an_unknown_view_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"view.*'whitened-kernel'.*Got 'kernle'"):
         SupervisedLDA(view="kernle").fit(CIRCLE, LABELS)
+
+
+@pytest.mark.parametrize("column", HONEST.values(), ids=HONEST)
+def test_bounds_move_no_number_of_an_honest_column(column):
+    rows = np.asarray(column, dtype=np.float64)[:, None]
+    for unit in (1.0, -1e-5, 1e5):
+        assert_array_equal(learn_bounds(rows * unit)(rows * unit), rows * unit)
+
+
+@pytest.mark.parametrize("name", sorted(TELLING))
+@pytest.mark.parametrize("value", [1e9, 1e300])
+def test_bounds_move_a_broken_number_among_the_others(name, value):
+    rows = with_cell(HONEST[name], value)
+    moved = learn_bounds(rows)(rows)
+    others = np.delete(rows, 11)
+    assert others.min() <= moved[11, 0] <= others.max()
+    assert_array_equal(np.delete(moved, 11), others)
+
+
+def test_bounds_leave_infinity_and_gaps_for_the_check_of_rows():
+    bounds = learn_bounds(HONEST["normal"][:, None])
+    given = np.array([[np.inf], [-np.inf], [np.nan], [-1e9], [0.5]])
+    expected = [[np.inf], [-np.inf], [np.nan], bounds.low, [0.5]]
+    assert_array_equal(bounds(given), expected)
+
+
+def test_few_rows_have_no_bounds():
+    rows = with_cell(np.arange(12.0), 1e9)
+    assert_array_equal(learn_bounds(rows)(rows), rows)
+
+
+@pytest.mark.parametrize("kind", ["array-api-strict", "batches of arrays", "npy"])
+def test_rows_with_a_broken_cell_get_one_fit_wherever_they_are(kind, tmp_path):
+    broken = CIRCLE.copy()
+    broken[[5, 300], [0, 2]] = 1e9
+    with pytest.warns(iclda.BrokenCellWarning, match="in row 5 of X, column 0"):
+        in_memory = AverageLDA().fit(broken, LABELS)
+    with pytest.warns(iclda.BrokenCellWarning, match="in row 5 of X, column 0"):
+        read = AverageLDA().fit(SOURCES[kind](broken, tmp_path), LABELS)
+    assert_allclose(
+        read.predict_proba(CIRCLE), in_memory.predict_proba(CIRCLE), atol=1e-6
+    )
+
+
+def test_few_labeled_rows_of_a_wide_file_are_named_as_they_are(tmp_path):
+    rows = 1e3 + RNG.normal(size=(300, 80))
+    rows[5, 2] = 1e9
+    path = npy(rows, tmp_path)
+    with pytest.warns(iclda.BrokenCellWarning) as caught:
+        AverageLDA().fit(path, LABELS[:300])
+    [message] = [str(each.message) for each in caught]
+    assert message.startswith("1000000000 in row 5 of X, column 2 lies far")

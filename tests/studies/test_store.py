@@ -1,6 +1,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -141,6 +142,7 @@ def test_40_a_store_killed_as_it_is_made_is_an_empty_one(path, statements):
 def test_40_a_killed_writer_leaves_whole_rows(path):
     script = f"""
 import itertools, pathlib
+from contextlib import closing
 from dataclasses import replace
 from iclda.studies.store import FitResult, Store
 store = Store(pathlib.Path({str(path)!r}))
@@ -159,4 +161,5 @@ for i in itertools.count():
     repeats = [row.repeat for row in store.rows(TABLES)]
     store.close()
     assert len(repeats) == 3 * len(set(repeats)) >= 63
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -371,13 +371,8 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 
 def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
-    # A parameter that the chosen classifier lacks must not keep the value that
-    # ``AutoLDA`` has.
-    plain_arguments = replace(inputs.arguments, view=None, shrinkage=None)
-    arguments = plain_arguments.with_parameters(chosen)
-    return prepare_opened(
-        inputs.opened, arguments, chosen._needs, is_network=inputs.is_network
-    )
+    arguments = inputs.arguments.with_parameters(chosen)
+    return prepare_opened(inputs.opened, arguments, chosen._needs, known=inputs)
 
 
 def _estimator_has(name: str) -> Callable[[Any], bool]:

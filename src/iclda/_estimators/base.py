@@ -40,7 +40,7 @@ from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, say, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.views import VIEWS
+from .._rows.views import VIEWS, without_bounds
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -528,12 +528,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
             # Rows are counted only if there are weights: counting may take a pass.
             weights = check_weights(weights, source.n_rows, "sample_weight")
         source = replace(source, weights=weights)
-        if model.view is not None:
-            source = source.viewed(model.view)
-        gaussians, adaptation = adapt_gaussians(
-            source, model.gaussians, change, model.view
-        )
-        return replace(model, gaussians=gaussians), adaptation
+        # Numbers far outside of the columns of the fit may be usual in the new source.
+        view = without_bounds(model.view)
+        if view is not None:
+            source = source.viewed(view)
+        gaussians, adaptation = adapt_gaussians(source, model.gaussians, change, view)
+        return replace(model, gaussians=gaussians, view=view), adaptation
 
     def _numbers_and_codes(
         self, X: Any, y: Any, function: RowFunction
@@ -767,7 +767,9 @@ class LinearGaussianClassifier(
         """
         model, adaptation = self._adapt_model(self._model_, X, sample_weight, change)
         adapted = copy(self)
-        adapted.__dict__.update(model.fitted_attributes(), _model_=model)
+        adapted.__dict__.update(
+            model.fitted_attributes(), _model_=model, view_=model.view
+        )
         adapted.__dict__.update(moved_like(X, vars(adapted)), adaptation_=adaptation)
         if change != OFFSET:
             # It corrects probabilities under the earlier shares.
@@ -802,7 +804,8 @@ class LinearGaussianClassifier(
         model = self._model_
         # ``adapt`` may have moved the classes.
         moved = self._novelty_model_.moved(model.gaussians.offset)
-        return moved.function(model.view)
+        # A row with a broken number is unlike all others.
+        return moved.function(without_bounds(model.view))
 
     @cached_property
     def _novelty_model_(self) -> NoveltyModel:

@@ -43,6 +43,7 @@ from .._rows.views import (
     Standardization,
     View,
     learn_view,
+    without_bounds,
 )
 from .._system import one_thread_if_small
 from .average import AverageLDA
@@ -56,7 +57,7 @@ from .mixture_model import Member, MixtureModel
 from .other_rows import OFFSET
 from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
-from .views import summary_of_rows
+from .views import AUTO_VIEW, summary_of_rows
 
 # Views in which an average is fitted, by the names of these members.
 _VIEW_OF_MEMBER = {
@@ -130,8 +131,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Classes, sorted.
     members_ : dict
         The fitted members by their names: "linear", "kernel", "whitened kernel",
-        "logistic", "forest" and "shares". The last three take standardized rows, the
-        forest those standardized by the labeled rows.
+        "logistic", "forest" and "shares". The last three take standardized rows.
     member_weights_ : dict
         Weight of every member in the mixture.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
@@ -150,6 +150,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Mean Brier score of the held-out labels.
     n_tested_ : int
         Number of held-out labels.
+    view_ : View
+        The bounds of the columns, by which broken numbers are moved first.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -176,7 +178,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
     _own_constraints: ClassVar[dict[str, Any]] = {"outside": ["boolean"]}
 
     shrinkage: None = field(init=False, default=None)
-    view: None = field(init=False, default=None)
+    # Each member has a view of its own, after the bounds of "auto".
+    view: str = field(init=False, default=AUTO_VIEW)
     proportions: Any = None
     outside: bool = True
     random_state: Any = None
@@ -206,6 +209,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
 
         self.classes_ = inputs.labels.classes
         self.member_weights_ = weights
+        self.view_ = inputs.view
         self._model_ = MixtureModel(self.classes_, members)
         self._store_error(tested, training)
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
@@ -273,7 +277,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         for name, view in _VIEW_OF_MEMBER.items():
             if view != WHITENED_KERNEL or can_whiten:
                 average = AverageLDA(view=view, priors=priors, proportions=proportions)
-                members[name] = Member(average)
+                members[name] = Member(average, inputs.view)
         return members
 
     def _outside_members(
@@ -299,12 +303,10 @@ class SemiSupervisedEnsemble(BaseClassifier):
             for name, method in _METHOD_OF_MEMBER.items()
         }
         classifiers[_SHARES_MEMBER] = ClassShares()
-        views = dict.fromkeys(classifiers, training.standardization)
-        # Trees take single precision. Columns in the scale of a broken cell, which an
-        # unlabeled row may have, would have no digits left.
-        views["forest"] = training.standardization_by_labeled
+        assert inputs.view is not None
+        view = Chain((inputs.view, training.standardization))
         return {
-            name: Member(classifier, views[name], factors)
+            name: Member(classifier, view, factors)
             for name, classifier in classifiers.items()
         }
 
@@ -413,7 +415,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
                 "The member 'linear' could not be fitted, and only it shows novelty: "
                 "fit AverageLDA."
             )
-        function = member.classifier._novelty_function().of_viewed(member.view)
+        function = member.classifier._novelty_function()
+        function = function.of_viewed(without_bounds(member.view))
         return RowsReader(self).apply(X, function)
 
     def decision_function(self, X: Any) -> Array:
@@ -475,13 +478,6 @@ class _TrainingRows:
     def standardization(self) -> View:
         """The view of standardized columns."""
         return learn_view(STANDARDIZE, summary_of_rows(self.rows, self.weights))
-
-    @cached_property
-    def standardization_by_labeled(self) -> View:
-        """The view of columns standardized by the labeled rows alone."""
-        labeled = self.rows[: self.n_labeled]
-        summary = summary_of_rows(labeled, self.labeled_weights)
-        return learn_view(STANDARDIZE, summary)
 
     @property
     def labeled_codes(self) -> AnyArray:

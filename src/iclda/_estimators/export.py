@@ -16,6 +16,7 @@ from sklearn.utils import Bunch
 
 from .._core import AnyArray, Array
 from .._rows.views import (
+    Bounds,
     KernelMap,
     LinearMap,
     Standardization,
@@ -103,6 +104,9 @@ def _as_sklearn(view: View) -> list[Any]:
 
 
 def _step_as_sklearn(view: View) -> list[Any]:
+    if isinstance(view, Bounds):
+        # No transformer of scikit-learn moves broken numbers.
+        return []
     if isinstance(view, Standardization):
         return [_scaler(view.center, view.scale)]
     if isinstance(view, UnitLength):
@@ -268,6 +272,9 @@ def _graph_steps(onnx: Any, model: GaussianModel, element: int) -> _GraphSteps:
 
 def _add_view(steps: _GraphSteps, view: View, rows: str) -> str:
     """Add the operations of a view, and return the name of the mapped rows."""
+    if isinstance(view, Bounds):
+        # As in ``to_sklearn``, broken numbers stay.
+        return rows
     if isinstance(view, Standardization):
         centered = steps.add("Sub", rows, view.center)
         return steps.add("Div", centered, view.scale)

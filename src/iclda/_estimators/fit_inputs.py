@@ -30,11 +30,21 @@ from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labe
 from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import estimated_shrinkage, pooled_shrinkage
-from .._messages import ColumnError, FitError, ParameterError, say, warn
+from .._messages import (
+    BrokenCell,
+    BrokenCellWarning,
+    ColumnError,
+    FitError,
+    ParameterError,
+    describe_broken,
+    say,
+    warn,
+)
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.views import UnitLength, View
+from .._rows.memory import MemoryRows
+from .._rows.views import Bounds, UnitLength, View, chained, steps_of
 from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
@@ -49,7 +59,7 @@ from .labels import (
     resolve_proportions,
 )
 from .rows_reader import RowSource, RowsReader, as_read
-from .views import find_view, have_network_features
+from .views import AUTO_VIEW, find_bounds, find_view, have_network_features
 
 # The frame is chosen from this many labeled rows, and as many unlabeled ones.
 _FRAME_ROWS = 4096
@@ -137,10 +147,12 @@ class Arguments:
 
     def with_parameters(self, classifier: Any) -> Arguments:
         """Return the arguments with the name and the parameters of a classifier."""
-        parameters = classifier.get_params(deep=False)
-        known = {each.name for each in fields(self)} & set(parameters)
-        values = {name: parameters[name] for name in known}
-        return replace(self, name=type(classifier).__name__, **values)
+        values = {
+            each.name: getattr(classifier, each.name)
+            for each in fields(self)
+            if hasattr(classifier, each.name)
+        }
+        return replace(self, **{**values, "name": type(classifier).__name__})
 
     @property
     def learns_proportions(self) -> bool:
@@ -172,8 +184,10 @@ class FitInputs:
     frame : Frame
     space : FeatureSpace
         All features or, for few rows of many features, the space that they span.
+    bounds : Bounds or None
+        How broken numbers are moved, with the view "auto".
     view : View or None
-        How rows are mapped before they are fitted.
+        How rows are mapped before they are fitted, the bounds among it.
     is_network : bool
         Whether the rows were taken for features of a network.
     """
@@ -190,6 +204,7 @@ class FitInputs:
     proportions: Array | None
     frame: Frame
     space: FeatureSpace
+    bounds: Bounds | None
     view: View | None
     is_network: bool
 
@@ -296,7 +311,8 @@ class FitInputs:
     @property
     def _keeps_neighbors(self) -> bool:
         """Whether rows are features of a network that the view leaves as they are."""
-        is_kept = self.view is None or isinstance(self.view, UnitLength)
+        steps = () if self.view is None else steps_of(self.view)
+        is_kept = all(isinstance(step, (Bounds, UnitLength)) for step in steps)
         return self.is_network and is_kept
 
     def _unlabeled_moments(self) -> Moments:
@@ -390,13 +406,13 @@ def prepare_opened(
     arguments: Arguments,
     needs: Needs,
     *,
-    is_network: bool | None = None,
+    known: FitInputs | None = None,
 ) -> FitInputs:
     """Check the labels, weights, priors and proportions of opened rows.
 
     The rows are mapped by the view and reduced to the space that they span, where that
-    is called for, and the frame is chosen. ``is_network`` tells whether they are
-    features of a network, if that is known.
+    is called for, and the frame is chosen. ``known`` are inputs of the same rows, if
+    there are any: bounds, and what the rows were taken for, are theirs.
     """
     # Labels, and what the user says of the classes.
     labels, weights = _labels_and_weights(arguments, opened[0].n_rows)
@@ -407,13 +423,18 @@ def prepare_opened(
     # The rows that the fit reads. The view comes before the reduction: it takes all
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    if is_network is None:
-        is_network = have_network_features(sources)
-    view = None
+    bounds = _bounds_of(sources, arguments, known)
+    broken_cells = _broken_cells(bounds, sources)
+    # Rows in memory were looked at once, which is faster than in every pass.
+    are_whole = not broken_cells and all(each.is_in_memory for each in sources)
+    if bounds is not None and not are_whole:
+        sources = [source.viewed(bounds) for source in sources]
+    is_network = have_network_features(sources) if known is None else known.is_network
+    learned = None
     if not needs.raw_rows:
-        view = find_view(arguments.view, sources, is_network=is_network)
-    if view is not None:
-        sources = [source.viewed(view) for source in sources]
+        learned = find_view(arguments.view, sources, is_network=is_network)
+    if learned is not None:
+        sources = [source.viewed(learned) for source in sources]
     keeps_units = needs.users_units or bool(arguments.shrinkage)
     space = _find_space(sources, labels, needs, keeps_units=keeps_units)
     if space is not None:
@@ -431,6 +452,12 @@ def prepare_opened(
     )
     labeled_source, codes = _labeled_source(sources[0], labels)
     frame = _find_frame(labeled_source, unlabeled, sources, needs)
+    # Of rows that are read from elsewhere, the labeled ones are in memory.
+    if not sources[0].is_in_memory:
+        index = np.flatnonzero(labels.is_labeled)
+        broken_cells += _broken_cells(bounds, [labeled_source], index)
+    if broken_cells and known is None:
+        warn(BrokenCellWarning(describe_broken(broken_cells)))
     return FitInputs(
         arguments=arguments,
         needs=needs,
@@ -444,9 +471,43 @@ def prepare_opened(
         proportions=proportions,
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
-        view=view,
+        bounds=bounds,
+        view=chained(bounds, learned),
         is_network=is_network,
     )
+
+
+def _bounds_of(
+    sources: Sequence[RowSource], arguments: Arguments, known: FitInputs | None
+) -> Bounds | None:
+    """Return the bounds of the columns with the view "auto"; None with any other."""
+    if not isinstance(arguments.view, str) or arguments.view != AUTO_VIEW:
+        return None
+    return find_bounds(sources) if known is None else known.bounds
+
+
+def _broken_cells(
+    bounds: Bounds | None, sources: Iterable[RowSource], index: AnyArray | None = None
+) -> list[BrokenCell]:
+    """Return the numbers that the bounds move in sources that are in memory.
+
+    ``index`` has the indices of the rows of a source; None: they are all rows.
+    """
+    cells: list[BrokenCell] = []
+    if bounds is None:
+        return cells
+    for source in sources:
+        if not source.is_in_memory:
+            continue
+        name = source.request.name
+        row_numbers = np.arange(len(source.X)) if index is None else index
+        is_counted = None if source.weights is None else source.weights > 0
+        for tile in MemoryRows(source.X, is_member=is_counted).tiles():
+            for row, column in bounds.find_broken(tile.rows):
+                where = f"row {row_numbers[tile.indices][row]} of {name}"
+                label = column_of(column, source.request.feature_names)
+                cells.append(BrokenCell(where, label, tile.rows[row, column]))
+    return cells
 
 
 def _labels_and_weights(
@@ -532,7 +593,10 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
     is_large = is_device_array(source.X) and is_many
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
-    return source.held(is_labeled), labels.labeled_codes
+    # They stay as they are, and are mapped when they are used: a warning shows them.
+    as_given = replace(source, request=replace(source.request, view=None))
+    held = as_given.held(is_labeled)
+    return replace(held, request=source.request), labels.labeled_codes
 
 
 def _find_frame(

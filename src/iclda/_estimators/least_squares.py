@@ -49,8 +49,9 @@ class LeastSquaresClassifier(BaseClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
 
     Attributes
     ----------
@@ -148,8 +149,9 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     variant : {"labeled", "projected"}, default="labeled"
         Which of the two.
     max_iter : int, default=200
@@ -268,8 +270,9 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     labels : {"hard", "soft"}, default="hard"
         Hard labels are the class of the largest prediction, soft ones the shares that
         are nearest to the predictions: for two classes, predictions clipped to [0, 1].

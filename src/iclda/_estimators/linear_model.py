@@ -23,7 +23,7 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._rows.kinds import is_device_array
 from .._rows.places import place_of
-from .._rows.views import Standardization, View
+from .._rows.views import View
 from . import predictions
 from .predictions import RowFunction
 
@@ -164,27 +164,6 @@ class GaussianModel(LinearModel):
         spread = self.priors @ positions**2
         shares = spread / spread.sum()
         return StandardizedCoefficients(scalings * deviations, shares, positions)
-
-    def is_far(self, rows: AnyArray, n_deviations: float) -> AnyArray | None:
-        """Mark cells (n, d) that lie many standard deviations from the training mean.
-
-        None where a view mixes the columns: single cells mean little there.
-        """
-        rows = np.asarray(rows, dtype=np.float64)
-        if isinstance(self.view, Standardization):
-            rows = self.view(rows)
-        elif self.view is not None:
-            return None
-        # Deviations of all rows: within classes and between them.
-        gaussians = self.gaussians.at_rows()
-        means = self.frame.restore(gaussians.means)
-        mean = self.priors @ means
-        between = self.priors @ (means - mean) ** 2
-        deviations = np.sqrt(self.variances + between)
-        distances = np.abs(rows - mean)
-        is_beyond = distances > n_deviations * deviations
-        # Any value would be far from the mean of a constant column.
-        return np.asarray(is_beyond & (deviations > 0))
 
     # Functions of rows.
 

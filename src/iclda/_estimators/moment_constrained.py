@@ -40,8 +40,9 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     variant : str, default="invariant"
         The map A: "invariant", "symmetric" or "means-shifted"; or "likelihood". With
         T_l and T the total covariances of the labeled and of all rows:

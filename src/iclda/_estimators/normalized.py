@@ -34,8 +34,9 @@ class NormalizedLDA(LinearGaussianClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
         says otherwise, -1 is all cores. The fit does not depend on it.

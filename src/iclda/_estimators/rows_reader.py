@@ -25,7 +25,7 @@ from .._rows.checks import check_finite, column_of, not_finite_error, refuse_rep
 from .._rows.kinds import is_device_array, package_and_type
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.protocol import Request
-from .._rows.views import View
+from .._rows.views import View, chained
 from .labels import is_missing
 from .predictions import RowFunction
 
@@ -116,11 +116,12 @@ class RowSource:
 
     def viewed(self, view: View) -> RowSource:
         """Map rows as they are read; fewer rows than features are mapped at once."""
-        source = replace(self, request=replace(self.request, view=view))
         if self.opened is None and len(self.X) < self.X.shape[1]:
             mapped = view(np.asarray(self.X, dtype=np.float64))
+            source = replace(self, request=replace(self.request, view=view))
             return replace(self, X=mapped, request=source._mapped_request)
-        return source
+        every_view = chained(self.request.view, view)
+        return replace(self, request=replace(self.request, view=every_view))
 
     @property
     def _mapped_request(self) -> Request:

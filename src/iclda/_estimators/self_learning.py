@@ -31,8 +31,9 @@ class SelfLearningLDA(LinearGaussianClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=1000

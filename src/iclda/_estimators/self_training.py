@@ -43,8 +43,9 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
         "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        features in which curved boundaries are linear. "auto" bounds broken numbers,
+        then normalizes features of a network and standardizes tables. None leaves rows
+        as they are.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get at most: the surest rows fill
         them. "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds;

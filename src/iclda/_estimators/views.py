@@ -19,8 +19,10 @@ from .._rows.views import (
     STANDARDIZE,
     WHITEN,
     WHITENED_KERNEL,
+    Bounds,
     Summary,
     View,
+    learn_bounds,
     learn_view,
 )
 from .rows_reader import RowSource
@@ -39,6 +41,12 @@ def have_network_features(sources: Sequence[RowSource]) -> bool:
         return False
     sample, _ = _every_row(sources).sample(_SAMPLE_ROWS, 0)
     return are_network_features(sample)
+
+
+def find_bounds(sources: Sequence[RowSource]) -> Bounds:
+    """Return the bounds of the columns, learned from a sample of the rows."""
+    sample, _ = _every_row(sources).sample(_SAMPLE_ROWS, 0)
+    return learn_bounds(sample)
 
 
 def find_view(

@@ -63,6 +63,25 @@ _WHITENING_RIDGE = 1e-3
 _MAX_ZERO_MEAN_RATIO = 0.25
 
 
+# Of the rows on one side of the median of a column, the middle one and the last of the
+# usual ones: three quarters and 15 of 16 of all rows lie below them.
+_MIDDLE = 1 / 2
+_USUAL = 7 / 8
+# The tail is drawn on from these: a number is broken if it is farther from the median
+# than the last usual one, times the cube of the ratio of the two distances. That is 24
+# standard deviations of a normal column, and farther in heavier tails, of which
+# lognormal ones with a deviation of 2 keep all but one in 100,000 numbers.
+_TAIL_POWER = 3
+# The ratio counts as at least this, because a tight group of rows says little of its
+# tail ...
+_MIN_TAIL_RATIO = 2.5
+# ... and as at least this where less than a quarter of the rows are on that side, as in
+# counts that are mostly zero.
+_MIN_SPARSE_TAIL_RATIO = 4.0
+# Fewer rows on one side of the median do not tell what is usual there.
+_MIN_ROWS_OF_TAIL = 8
+
+
 class View(Protocol):
     """A map of rows (n, d) to rows (n, ``n_features``), of the same array library."""
 
@@ -112,6 +131,49 @@ class Standardization:
         # In place, as a copy of a block takes longer than the division.
         scaled /= placed_like(rows, self.scale)
         return scaled
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Move broken numbers, far outside of their column, to the last usual ones.
+
+    A number below ``lowest`` becomes ``low``, and one above ``highest`` becomes
+    ``high``. Infinity stays, so that an error names it.
+    """
+
+    lowest: Array
+    low: Array
+    high: Array
+    highest: Array
+
+    keeps_columns: ClassVar[bool] = True
+
+    @property
+    def n_features(self) -> int:
+        return len(self.low)
+
+    def __call__(self, rows: Any) -> Any:
+        is_broken = self.are_broken(rows)
+        xp = array_namespace(rows)
+        if not xp.any(is_broken):
+            return rows
+        is_low = rows < placed_like(rows, self.lowest)
+        usual = xp.where(
+            is_low, placed_like(rows, self.low), placed_like(rows, self.high)
+        )
+        return xp.where(is_broken, usual, rows)
+
+    def are_broken(self, rows: Any) -> Any:
+        """Mark the cells (n, d) that are moved."""
+        is_low = rows < placed_like(rows, self.lowest)
+        is_high = rows > placed_like(rows, self.highest)
+        return (is_low | is_high) & array_namespace(rows).isfinite(rows)
+
+    def find_broken(self, rows: Array) -> list[tuple[int, int]]:
+        """Return row and column of every number that is moved, of rows in memory."""
+        return [
+            (row, column) for row, column in np.argwhere(self.are_broken(rows)).tolist()
+        ]
 
 
 @dataclass(frozen=True)
@@ -236,11 +298,26 @@ class Chain:
         return rows
 
 
+def chained(*views: View | None) -> View | None:
+    """Return views that map rows one after another; None where there is no view."""
+    given = tuple(view for view in views if view is not None)
+    if len(given) < 2:
+        return given[0] if given else None
+    return Chain(given)
+
+
 def steps_of(view: View) -> tuple[View, ...]:
     """Return the views of a chain in their order, those of inner chains among them."""
     if not isinstance(view, Chain):
         return (view,)
     return tuple(step for each in view.views for step in steps_of(each))
+
+
+def without_bounds(view: View | None) -> View | None:
+    """Return a view that takes all numbers as they are."""
+    if view is None:
+        return None
+    return chained(*(step for step in steps_of(view) if not isinstance(step, Bounds)))
 
 
 def as_floating(rows: Any) -> Any:
@@ -277,6 +354,38 @@ def placed_like(rows: Any, array: Any) -> Any:
     xp = array_namespace(rows)
     contiguous = np.ascontiguousarray(array)
     return xp.asarray(contiguous, dtype=rows.dtype, device=device(rows))
+
+
+def learn_bounds(sample: Array) -> Bounds:
+    """Learn what is far outside of every column, from a sample of the rows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        median = np.median(sample, axis=0)
+        high, highest = _tail_above(sample - median)
+        low, lowest = _tail_above(median - sample)
+        return Bounds(median - lowest, median - low, median + high, median + highest)
+
+
+def _tail_above(deviations: Array) -> tuple[Array, Array]:
+    """Return the last usual deviation above 0 of every column, and the largest one."""
+    ordered = np.sort(deviations.T, axis=1)
+    n_rows = ordered.shape[1]
+    # Ties with the median are not above it: in columns of two values, or of many
+    # zeros, the other values are compared with each other.
+    n_above = np.count_nonzero(ordered > 0, axis=1)
+
+    def value_at(share: float) -> Array:
+        rank = n_rows - n_above + np.floor(share * (n_above - 1)).astype(int)
+        index = np.minimum(rank, n_rows - 1)[:, None]
+        return np.take_along_axis(ordered, index, axis=1)[:, 0]
+
+    usual = value_at(_USUAL)
+    is_sparse = 4 * n_above < n_rows
+    least_ratio = np.where(is_sparse, _MIN_SPARSE_TAIL_RATIO, _MIN_TAIL_RATIO)
+    is_known = n_above >= _MIN_ROWS_OF_TAIL
+    middle = np.where(is_known, value_at(_MIDDLE), 1.0)
+    ratio = np.maximum(usual / middle, least_ratio)
+    largest = np.where(is_known, usual * ratio**_TAIL_POWER, np.inf)
+    return usual, largest
 
 
 def learn_view(name: str, summary: Summary) -> View:

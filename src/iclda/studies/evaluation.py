@@ -33,7 +33,7 @@ from ..tabular.predict import (
     predicted_blocks,
 )
 from ..tabular.read_options import ReadOptions
-from ..tabular.summaries import far_warning
+from ..tabular.summaries import broken_warning
 from ..tabular.suspects import (
     Suspect,
     find_suspects,
@@ -84,7 +84,7 @@ class Evaluation:
         Number of labels that are left out because their rows were chosen for being
         informative.
     warning : str
-        A warning about rows far from the training data, or empty.
+        A warning of numbers far outside of their columns, or empty.
     """
 
     model: str
@@ -250,7 +250,7 @@ def evaluate_file(
         unknown=dict(sums.unknown),
         is_training=has_all_training_rows and not training.are_distinct,
         n_chosen=n_chosen,
-        warning=far_warning(counts),
+        warning=broken_warning(counts),
         n_training=n_training,
         auc=sums.auc,
         suspects=suspects,

@@ -7,7 +7,8 @@ remarks: as a warning, as a note on the terminal or as a line of a report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,16 @@ from scipy import stats
 
 from .._core import AnyArray
 from .._held_out import find_copies
-from .._messages import Hint, and_list, plural, say
+from .._messages import (
+    BrokenCell,
+    Column,
+    Hint,
+    and_list,
+    describe_broken,
+    plural,
+    say,
+)
+from .._rows.views import learn_bounds
 from .cells import number_in, require_for_tables, value_types
 from .written_values import (
     AmountForm,
@@ -66,6 +76,8 @@ _SHARE_WORTH_A_WARNING = 0.01
 _MAX_NAMED_COLUMNS = 4
 # Classes for which a remark states the value of a column.
 _MAX_NAMED_CLASSES = 4
+# What is usual in a column is learned from at most this many rows.
+_MAX_SAMPLED_ROWS = 4_096
 # Probability that any column of a table is called shifted although none is.
 _SHIFT_LEVEL = 0.01
 
@@ -90,6 +102,27 @@ def check_ids(features: Any) -> Iterator[Remark]:
                 drop=Hint("drop", [name]),
             )
             yield Remark(NOTE, COLUMNS, text)
+
+
+def check_broken(features: Any, row_names: Callable[[int], str]) -> Iterator[Remark]:
+    """Note numbers far outside of their columns, by the rule of the default method."""
+    names = [name for name in features if features[name].dtype.kind in "iuf"]
+    if not names:
+        return
+    numbers = features[names].to_numpy(dtype=np.float64, na_value=np.nan)
+    order = np.random.default_rng(0).permutation(len(numbers))
+    sample = numbers[order[:_MAX_SAMPLED_ROWS]]
+    with warnings.catch_warnings():
+        # A column may have no number among the rows drawn.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        medians = np.nanmedian(sample, axis=0)
+    bounds = learn_bounds(np.where(np.isnan(sample), medians, sample))
+    cells = [
+        BrokenCell(row_names(row), Column(column, names[column]), numbers[row, column])
+        for row, column in bounds.find_broken(numbers)
+    ]
+    if cells:
+        yield Remark(NOTE, COLUMNS, describe_broken(cells))
 
 
 def check_written(features: Any) -> Iterator[Remark]:

@@ -28,6 +28,7 @@ from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
 from .._estimators.outside import OutsideClassifier
 from .._messages import (
+    BrokenCellWarning,
     Hint,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
@@ -576,6 +577,7 @@ def _refuse_given(method: Method, **given: Any) -> None:
 
 def _warning_texts(caught: Sequence[Any], table: Table) -> list[str]:
     """Return the warnings of a fit and of its table, each once, by importance."""
+    is_array = isinstance(table.features, FeatureFile)
     first: list[str] = []
     others: list[str] = []
     for warning in caught:
@@ -583,6 +585,9 @@ def _warning_texts(caught: Sequence[Any], table: Table) -> list[str]:
             first.append(message_of(warning))
         elif isinstance(warning, NoUnlabeledRowsWarning):
             others.append(_SUPERVISED)
+        elif isinstance(warning, BrokenCellWarning) and not is_array:
+            # A note on the table names these cells by the rows of the file.
+            continue
         else:
             others.append(message_of(warning))
     return list(dict.fromkeys([*first, *table.warnings, *others]))

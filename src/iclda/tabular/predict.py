@@ -2,7 +2,7 @@
 
 `predict_file` writes the class and the probabilities of every row to another file.
 `predicted_blocks` yields them to a caller, and counts what a person should know: empty
-cells, categories that the fit did not see, cells far from the training rows.
+cells, categories that the fit did not see, numbers far outside of their columns.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._estimators.labels import plain
-from .._estimators.linear_model import gaussian_model_of
 from .._estimators.open_set import check_alpha, check_has_novelty, named
 from .._messages import ParameterError, say
+from .._rows.views import Bounds, steps_of
 from .._system import atomic_write, check_writable
 from .array_files import FeatureFile, feature_names
 from .cells import count_gaps, require_for_tables
@@ -29,9 +29,6 @@ from .files import WRITTEN_SUFFIXES, appending, open_data
 from .frames import to_pandas_frame
 from .readers import DataReader, require_columns
 
-# A cell is far from the training rows beyond this many standard deviations from their
-# mean.
-FAR_DEVIATIONS = 10
 # Columns of predictions: the class, the p-value of being of a known class, and the
 # probability of every class.
 _CLASS = "class"
@@ -66,8 +63,8 @@ class PredictionCounts:
         Empty cells by column.
     unknown : Counter of str
         Cells with a category that the model does not know, by column.
-    far : Counter of str
-        Cells far from those of the training rows, by column.
+    broken : Counter of str
+        Numbers far outside of the columns of the fit, by column.
     """
 
     ignored: tuple[str, ...] = ()
@@ -75,7 +72,7 @@ class PredictionCounts:
     classes: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
-    far: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
 
 
 def predict_file(
@@ -227,7 +224,7 @@ def _predict(
         if hasattr(encoder, "count_unknown"):
             n_unknown = encoder.count_unknown(frame[list(columns)])
             counts.unknown.update(n_unknown)
-    counts.far.update(_count_far_cells(classifier, encoded, frame))
+    counts.broken.update(_count_broken_cells(classifier, encoded, frame))
     # Classes that no row gets are counted, too: with 0 rows.
     codes = probabilities.argmax(axis=1)
     n_rows_by_code = np.bincount(codes, minlength=len(model.classes_))
@@ -270,28 +267,16 @@ def _check_none(none: NoneOfThese, model: Any, classes: Any) -> None:
         raise ParameterError(text, parameter="none_name", value=none.name)
 
 
-def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
-    """Count the cells by column that lie many deviations from the training mean.
-
-    Columns of 0 and 1 made of categories do not count: their values are known ones.
-    Nothing is counted where the classifier scales rows to length 1.
-    """
-    # In the ensemble its linear member is the one that sees single columns.
-    members = getattr(classifier, "members_", {})
-    linear_model = gaussian_model_of(members.get("linear", classifier))
-    is_far = None
-    if linear_model is not None:
-        is_far = linear_model.is_far(encoded, FAR_DEVIATIONS)
-    if is_far is None:
-        return {}
+def _count_broken_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
+    """Count the cells by column that the fitted view moves to usual numbers."""
+    view = getattr(classifier, "view_", None)
+    counts: dict[str, int] = {}
+    for step in () if view is None else steps_of(view):
+        if isinstance(step, Bounds):
+            n_broken = step.are_broken(encoded.to_numpy()).sum(axis=0)
+            counts = dict(zip(encoded.columns, n_broken.tolist(), strict=True))
     # Encoded columns of numbers keep the names that they have in the file.
-    numbers = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
-    n_far_by_column = is_far.sum(axis=0).tolist()
-    return {
-        str(name): n_far
-        for name, n_far in zip(encoded.columns, n_far_by_column, strict=True)
-        if n_far and name in numbers
-    }
+    return {name: n for name, n in counts.items() if n and name in frame.columns}
 
 
 def _check_files(

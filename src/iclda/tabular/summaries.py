@@ -28,7 +28,7 @@ from ..methods import DEFAULT_ON_TABLES, FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
 from .fit import FitReport
-from .predict import FAR_DEVIATIONS, PredictionCounts
+from .predict import PredictionCounts
 from .suspects import Suspect, suspect_lines
 
 _METHOD_BY_CLASS = {
@@ -335,9 +335,9 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
             "Cells with a category that is new, or was too rare to learn from: "
             f"{_ranked(counts.unknown)}."
         )
-    far = far_warning(counts)
-    if far:
-        lines.append(f"Warning: {far}")
+    broken = broken_warning(counts)
+    if broken:
+        lines.append(f"Warning: {broken}")
     if lines:
         lines.append("")
 
@@ -355,14 +355,13 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
     return [*lines, "", f"Wrote {out}: {plural(counts.n_rows, 'row')}."]
 
 
-def far_warning(counts: PredictionCounts) -> str:
-    """Name the columns with cells far from those of the fit; empty if there is none."""
-    if not counts.far:
+def broken_warning(counts: PredictionCounts) -> str:
+    """Name the columns with broken numbers; empty if there is none."""
+    if not counts.broken:
         return ""
     return (
-        f"Some cells lie more than {FAR_DEVIATIONS} standard deviations from the mean "
-        "of the training rows, so predictions mean little there: "
-        f"{_ranked(counts.far)}. Check units and decimal marks."
+        "Numbers far outside of the columns of the fit count as usual ones: "
+        f"{_ranked(counts.broken)}. Check units and decimal marks."
     )
 
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from .._messages import ColumnError, Hint, Text, plural, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
 from .checks import (
+    check_broken,
     check_ids,
     check_leaks,
     check_texts,
@@ -420,12 +421,24 @@ def _with_remarks(table: Table) -> Table:
         *check_written(features),
         *check_texts(features),
         *check_ids(features),
+        *check_broken(features, partial(_name_of_row, table)),
     ]
     notes = [remark.text for remark in remarks]
     leaks = _leak_warnings(table)
     return replace(
         table, notes=(*table.notes, *notes), warnings=(*table.warnings, *leaks)
     )
+
+
+def _name_of_row(table: Table, position: int) -> str:
+    """Return what a message calls a row of a table."""
+    n_own = table.sources[0].n_rows
+    if position >= n_own:
+        row = position - n_own + table.first_row_number
+        return f"row {row} of {table.sources[-1].path}"
+    if table.ids is not None:
+        return f"row {table.ids[position]}"
+    return f"row {position + table.first_row_number}"
 
 
 def _leak_warnings(table: Table) -> list[str]:
