@@ -20,7 +20,8 @@ from .alternate import start_scores
 from .attainable import gap
 from .continuation import Effort
 from .newton import WorkLeft
-from .search import Method, Solution, search
+from .sample import Sample
+from .search import Goal, Solution, Start, search
 from .sets import attainable_sets
 from .streamed import StreamedSet
 
@@ -38,13 +39,12 @@ def maximize_labeled_likelihood(
     ``n_starts`` is the number of random labelings, which ``seed`` draws, as well as the
     sample of the rows.
     """
-    method = Method(
+    goal = Goal(
         objective_of=_likelihood_of,
         starts_of=partial(starts_of, n_random=n_starts, seed=seed),
         effort_of=partial(_effort_of, problem, limits),
-        first_heights=settings.STARTS.first_heights,
     )
-    solution = search(problem, method, seed)
+    solution = search(problem, goal, seed)
     if solution.outcome in (Outcome.CONVERGED, Outcome.UNBOUNDED):
         return solution
     return _or_supervised(problem, solution)
@@ -54,17 +54,30 @@ def _likelihood_of(problem: Problem) -> LabeledLikelihood:
     return problem.likelihood
 
 
-def starts_of(problem: Problem, n_random: int, seed: int) -> Array:
-    """Return scores (S, K, 1 + rank): equal shares, supervised, and random labelings.
+def starts_of(sample: Sample, n_random: int, seed: int) -> list[Start]:
+    """Return equal shares and the supervised posterior, and then random labelings.
 
-    With many unknowns, where a path takes as long as EM, there are no random ones.
+    These are the likeliest of many. With many unknowns, where a path takes as long as
+    EM, there are none.
     """
+    problem = sample.problem
+    high, low = settings.STARTS.heights
     equal_shares = np.zeros(problem.labeled_point.shape)
-    fixed = np.array([equal_shares, supervised_scores(problem)])
+    supervised = supervised_scores(problem)
     if not _has_few_unknowns(problem):
-        return fixed
-    rng = np.random.default_rng(seed)
-    return np.concatenate([fixed, _random_scores(problem, n_random, rng)])
+        return [Start(equal_shares, high), Start(supervised, low)]
+    n_drawn = n_random * settings.STARTS.drawn_for_each_start
+    n_numbers = sample.held.n_read_by_labeling
+    n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_numbers // n_numbers))
+    drawn = _random_scores(problem, n_drawn, np.random.default_rng(seed))
+    points, _ = sample.held.soft_points(drawn)
+    order = np.argsort(-problem.likelihood.value(points), kind="stable")
+    return [
+        Start(equal_shares, high),
+        Start(supervised, low),
+        Start(equal_shares, low),
+        *(Start(drawn[i], low) for i in order[:n_random]),
+    ]
 
 
 def supervised_scores(problem: Problem) -> Array:

@@ -38,7 +38,8 @@ from . import Limits, settings
 from .continuation import Effort
 from .held import n_held_rows
 from .newton import WorkLeft
-from .search import Method, Solution, search
+from .sample import Sample
+from .search import Goal, Solution, Start, search
 from .sets import attainable_sets
 from .supervised import supervised_reference, target_of_labeled
 
@@ -102,19 +103,19 @@ def minimize_over_labelings(
     effort = Effort(
         tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
     )
-    method = Method(
+    goal = Goal(
         objective_of=negative_of,
         starts_of=_equal_shares,
         effort_of=lambda n_rows: effort,
-        first_heights=(settings.CONVEX.first_height,),
     )
-    solution = search(problem, method)
+    solution = search(problem, goal)
     return replace(solution, objective=-solution.objective)
 
 
-def _equal_shares(problem: Problem) -> Array:
-    """Return the only start of a concave objective, (1, K, 1 + rank)."""
-    return np.zeros((1, *problem.labeled_point.shape))
+def _equal_shares(sample: Sample) -> list[Start]:
+    """Return the only start of a concave objective."""
+    scores = np.zeros(sample.problem.labeled_point.shape)
+    return [Start(scores, settings.CONVEX.first_height)]
 
 
 @dataclass(frozen=True)

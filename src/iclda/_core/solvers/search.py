@@ -9,7 +9,7 @@
    passes (``passes``).
 4. Say where the search ended and why, with the gap as a certificate.
 
-The method that calls the search gives it its objective and its starts: several for the
+A method that calls the search gives it its objective and its starts: several for the
 likelihood of the labeled rows (``implicit``), one for a concave objective
 (``pessimistic``).
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import cycle
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,32 +64,40 @@ class Solution:
     n_optima: int = 1
 
 
+class Start(NamedTuple):
+    """Scores (K, 1 + rank) that a path starts from.
+
+    Its first tau is ``height`` over the spread of the gradient at equal shares.
+    """
+
+    scores: Array
+    height: float
+
+
 @dataclass(frozen=True)
-class Method:
+class Goal:
     """What the search maximizes, where it starts, and when it stops.
 
     Attributes
     ----------
     objective_of : returns the objective of a problem, in its whitened coordinates; a
         sample, which has coordinates of its own, needs an objective of its own
-    starts_of : returns the scores (S, K, 1 + rank) that paths of a problem start from
+    starts_of : returns the starts of paths on a sample
     effort_of : returns when paths on a number of rows end
-    first_heights : tau at which paths start, in turns, over the spread of the gradient
     """
 
     objective_of: Callable[[Problem], Objective]
-    starts_of: Callable[[Problem], Array]
+    starts_of: Callable[[Sample], list[Start]]
     effort_of: Callable[[int], Effort]
-    first_heights: tuple[float, ...]
 
 
-def search(problem: Problem, method: Method, seed: int = 0) -> Solution:
+def search(problem: Problem, goal: Goal, seed: int = 0) -> Solution:
     """Return the best of several local maxima, with its first-order certificate.
 
     ``seed`` draws the sample of the rows.
     """
-    objective = method.objective_of(problem)
-    effort = method.effort_of(problem.unlabeled.n_rows)
+    objective = goal.objective_of(problem)
+    effort = goal.effort_of(problem.unlabeled.n_rows)
 
     # 1. Hold all unlabeled rows, or a sample.
     sample = draw_sample(problem, seed)
@@ -97,7 +105,7 @@ def search(problem: Problem, method: Method, seed: int = 0) -> Solution:
     # 2. Follow a path from every start on a few of these rows, and the best of them on
     # all rows that are held.
     few = sample.thinned(_n_screened(problem))
-    paths, effort_on_sample = _follow_starts(few, method)
+    paths, effort_on_sample = _follow_starts(few, goal)
     n_iter = 0
     if few is not sample:
         n_iter = _highest(paths).n_iter
@@ -106,7 +114,7 @@ def search(problem: Problem, method: Method, seed: int = 0) -> Solution:
             leave_sample(path, soft_tau, few.problem, sample.problem)
             for path in _distinct_best(paths, objective.weight, len(few.rows))
         ]
-        paths, effort_on_sample = _follow_on(sample, method, ends)
+        paths, effort_on_sample = _follow_on(sample, goal, ends)
     n_optima = _count_maxima(sample.held, paths)
     if sample.is_whole:
         # Each of two paths to one maximum ends below it by no more than the gap that is
@@ -159,30 +167,29 @@ def _sampling_error(weight: float, n_rows: int) -> float:
     return float(settings.PASSES.sampling_error * weight / np.sqrt(n_rows))
 
 
-def _follow_starts(sample: Sample, method: Method) -> tuple[list[Path], Effort]:
+def _follow_starts(sample: Sample, goal: Goal) -> tuple[list[Path], Effort]:
     """Follow a path from every start on the rows of a sample.
 
     Most starts meet on the first level, and go on as one.
     """
-    follower = Follower(method.objective_of(sample.problem), sample.held)
-    effort = _effort_on(sample, method, follower.objective)
+    follower = Follower(goal.objective_of(sample.problem), sample.held)
+    effort = _effort_on(sample, goal, follower.objective)
     equal_shares = np.zeros(sample.problem.labeled_point.shape)
     gradient = follower.state(equal_shares, 1.0).gradient
     spread = sample.held.spread(gradient)
-    starts = method.starts_of(sample.problem)
-    heights = cycle(method.first_heights)
-    n_heights = len(method.first_heights)
-    n_enough = max(len(starts) / 2, 2 * n_heights)
     met: list[State] = []
-    for i, (scores, height) in enumerate(zip(starts, heights, strict=False)):
-        if i >= n_enough and len(met) <= n_heights:
-            # Those so far have met at every height: the others would, too.
-            break
-        tau = max(height * spread, effort.tol)
-        start = follower.state(scores, tau)
-        state = follower.follow(start, effort, min_tau=tau).state
+    n_met_in_a_row = 0
+    for start in goal.starts_of(sample):
+        tau = max(start.height * spread, effort.tol)
+        state = follower.state(start.scores, tau)
+        state = follower.follow(state, effort, min_tau=tau).state
+        n_met_in_a_row += 1
         if _is_far(state, met, settings.STARTS.met_distance):
             met.append(state)
+            n_met_in_a_row = 0
+        if n_met_in_a_row == settings.STARTS.max_met_in_a_row:
+            # The others would meet them, too.
+            break
     paths = []
     for state in met:
         paths.append(follower.follow(state, effort))
@@ -192,11 +199,11 @@ def _follow_starts(sample: Sample, method: Method) -> tuple[list[Path], Effort]:
 
 
 def _follow_on(
-    sample: Sample, method: Method, starts: list[SamplePath]
+    sample: Sample, goal: Goal, starts: list[SamplePath]
 ) -> tuple[list[Path], Effort]:
     """Continue paths on the rows of a sample, as long as there is work left."""
-    follower = Follower(method.objective_of(sample.problem), sample.held)
-    effort = _effort_on(sample, method, follower.objective)
+    follower = Follower(goal.objective_of(sample.problem), sample.held)
+    effort = _effort_on(sample, goal, follower.objective)
     paths = []
     for start in starts:
         state = follower.state(start.scores, start.tau)
@@ -206,8 +213,8 @@ def _follow_on(
     return paths, effort
 
 
-def _effort_on(sample: Sample, method: Method, objective: Objective) -> Effort:
-    effort = method.effort_of(len(sample.rows))
+def _effort_on(sample: Sample, goal: Goal, objective: Objective) -> Effort:
+    effort = goal.effort_of(len(sample.rows))
     if sample.is_whole:
         return effort
     # A gap below the sampling error says nothing about the other rows.

@@ -67,9 +67,16 @@ class Starts:
     # many for each feature.
     screened_rows: int = 4_000
     screened_rows_per_feature: int = 10
-    # First tau, over the spread of the gradient where all shares are equal, which is
-    # the root mean square over rows of the range of its scores over classes.
-    first_heights: tuple[float, ...] = (0.1, 0.02)
+    # First tau, high and low, over the spread of the gradient where all shares are
+    # equal, which is the root mean square over rows of the range of its scores over
+    # classes. Of high starts most lead to one maximum, of low ones to many.
+    heights: tuple[float, float] = (0.1, 0.02)
+    # Starts in a row that meet earlier ones, after which no more are tried.
+    max_met_in_a_row: int = 6
+    # Random labelings that are drawn for each start, and numbers that are read to find
+    # the likeliest of all of them, at most.
+    drawn_for_each_start: int = 10
+    max_numbers: int = 10_000_000
     # Distance of points within which starts have met on the first level.
     met_distance: float = 0.03
     # Distance of points within which paths on few rows lead to one maximum.
