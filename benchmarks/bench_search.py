@@ -5,7 +5,6 @@
 table         processor time over that of EM on the same rows
 table --all   also 10 classes x 384, 100 classes x 768
 misses        fits that end below the best of many more starts
-starts        problems whose best maximum a kind of start finds
 settings      each setting halved and doubled: misses and time
 """
 
@@ -16,11 +15,9 @@ import os
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -31,12 +28,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
-from iclda._core.problem import Problem
 from iclda._core.solvers import settings
-from iclda._core.solvers.annealing import Annealing
-from iclda._core.solvers.continuation import Effort, Follower
-from iclda._core.solvers.held import hold_all
-from iclda._core.solvers.starts import StartMaker
 from iclda.datasets import BENCHMARKS, load_benchmark
 
 # Unlabeled rows, features, classes, labeled rows.
@@ -55,14 +47,11 @@ MISSED = 1e-6
 # Settings that are halved and doubled: the table of docs/solvers.md.
 STUDIED = (
     ("STARTS", "screened_rows"),
-    ("STARTS", "max_numbers_read"),
     ("STARTS", "heights"),
-    ("STARTS", "last_height"),
-    ("STARTS", "cooling"),
+    ("STARTS", "max_met_in_a_row"),
+    ("STARTS", "drawn_for_each_start"),
     ("STARTS", "near_distance"),
     ("STARTS", "met_distance"),
-    ("STARTS", "max_idle_rounds"),
-    ("STARTS", "n_parents"),
     ("STARTS", "n_followed"),
     ("HOLDING", "max_entries_of_sample"),
     ("LEVELS", "min_tau_factor"),
@@ -133,7 +122,7 @@ def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]
 def fit(
     rows: Rows,
     seed: int = 0,
-    n_starts: int = 32,
+    n_starts: int = 10,
 ) -> tuple[ImplicitlyConstrainedLDA, float]:
     start = time.process_time()
     model = ImplicitlyConstrainedLDA(
@@ -206,67 +195,6 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
         )
 
 
-def found_by(problem: Problem, scores: Any, height: float) -> float:
-    """Anneal starts from a height of tau; return the objective of the best of them."""
-    held = hold_all(problem)
-    likelihood = problem.likelihood
-    annealing = Annealing(likelihood, held)
-    members = annealing.evaluate(scores)
-    tau = height * annealing.spread
-    while tau > annealing.last_tau:
-        members = annealing.step(members, tau)
-        tau *= settings.STARTS.cooling_of_many_unknowns
-    follower = Follower(likelihood, held)
-    begin = follower.state(members.scores[int(np.argmax(members.values))], tau)
-    effort = Effort(tol=1e-6 * likelihood.weight, max_iter=200)
-    return follower.follow(begin, effort).state.value / likelihood.weight
-
-
-def starts(*, n_problems: int, n_splits: int) -> None:
-    problems = [(str(i), random_rows(i)) for i in range(n_problems)]
-    for kind, cases in (("random", problems), ("sets", list(set_rows(n_splits)))):
-        n_found: Counter[tuple[str, float]] = Counter()
-        for _, rows in cases:
-            best = max(fit(rows, seed, 512)[0].objective_ for seed in range(2))
-            problem = problem_of(rows)
-            first = StartMaker(problem, 0).first(2 + problem.n_classes + 16)
-            em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
-            em.fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
-            scores = em.decision_function(rows.X_unlabeled)
-            scores = (
-                np.column_stack([-scores, 0 * scores]) if scores.ndim == 1 else scores
-            )
-            by_em = np.linalg.lstsq(hold_all(problem).z, scores, rcond=None)[0].T
-            named = {
-                "supervised": first[:1],
-                "equal shares": first[1:2],
-                "EM": by_em[None],
-                "each class alone": first[2 : 2 + problem.n_classes],
-                "16 hyperplanes": first[2 + problem.n_classes :],
-            }
-            for name, height in product(named, (0.2, 0.03)):
-                n_found[name, height] += (
-                    found_by(problem, named[name], height) > best - MISSED
-                )
-        for (name, height), count in n_found.items():
-            print(f"{kind}: {name} from {height}: {count} of {len(cases)}", flush=True)
-
-
-def problem_of(rows: Rows) -> Problem:
-    """Return the problem that a fit solves."""
-    problems: list[Problem] = []
-
-    class Stopped(ImplicitlyConstrainedLDA):
-        def _solve(self, problem: Problem) -> Any:
-            problems.append(problem)
-            return super()._solve(problem)
-
-    Stopped(shrinkage=rows.shrinkage, n_starts=1).fit(
-        rows.X, rows.y, X_unlabeled=rows.X_unlabeled
-    )
-    return problems[0]
-
-
 @contextmanager
 def changed(group: str, name: str, value: Any) -> Iterator[None]:
     """Search with another value of one setting."""
@@ -312,16 +240,13 @@ def effects(*, n_problems: int) -> None:
         value = getattr(getattr(settings, group), name)
         for factor in (0.5, 2.0):
             new_value = scaled(value, factor)
-            if name == "cooling":
-                # A factor of tau: half and twice as many steps.
-                new_value = value ** (1 / factor)
             with changed(group, name, new_value):
                 print_row(f"{group}.{name}", new_value)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["table", "misses", "starts", "settings"])
+    parser.add_argument("what", choices=["table", "misses", "settings"])
     parser.add_argument("--all", action="store_true", help="the largest problems, too")
     parser.add_argument("--problems", type=int, default=100, help="random problems")
     parser.add_argument("--splits", type=int, default=12, help="of each benchmark set")
@@ -337,8 +262,6 @@ def main() -> int:
         misses(
             n_problems=options.problems, n_splits=options.splits, n_seeds=options.seeds
         )
-    elif options.what == "starts":
-        starts(n_problems=options.problems, n_splits=options.splits)
     else:
         effects(n_problems=options.problems)
     return 0

@@ -59,9 +59,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         predicts, and the fit starts there. None and "free" leave them free; with fewer
         labels than features a free fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=10
-        Number of labelings to start from. If half of them lead to one maximum, no more
-        are tried. If not, four times as many are drawn, and more are made of the best
-        ones until that gains nothing any more.
+        Number of random labelings to start from, beside equal shares and the supervised
+        posterior. Those that meet go on as one, and after several in a row no more are
+        tried. With many unknowns there are none.
     max_iter : int, default=200
         Largest number of Newton steps from one start. All steps together cost at most
         about as much as ``max_iter`` reads of all rows.

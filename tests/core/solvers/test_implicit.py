@@ -12,6 +12,7 @@ from iclda._core.solvers.implicit import (
     maximize_labeled_likelihood,
     starts_of,
 )
+from iclda._core.solvers.sample import draw_sample as search_sample
 from iclda._core.solvers.streamed import StreamedSet
 from tests.helpers.problems import change_settings, draw_apart, draw_sample, problem_of
 
@@ -24,13 +25,22 @@ def _problem(n_classes=3, seed=0):
 
 def test_starts_are_equal_shares_the_supervised_posterior_and_random_labelings():
     problem, _ = _problem(3, seed=4)
-    few = starts_of(problem, 2, 0)
-    many = starts_of(problem, 6, 0)
-    assert len(few) == 4
-    assert len(many) == 8
-    np.testing.assert_array_equal(few[0], 0)
-    np.testing.assert_allclose(few[1], start_scores(problem))
-    assert not np.array_equal(many[2:], starts_of(problem, 6, 1)[2:])
+    sample = search_sample(problem, 0)
+    starts = starts_of(sample, 6, 0)
+    high, low = settings.STARTS.heights
+    assert [each.height for each in starts] == [high, *[low] * 8]
+    for k in (0, 2):
+        np.testing.assert_array_equal(starts[k].scores, 0)
+    np.testing.assert_allclose(starts[1].scores, start_scores(problem))
+    points = np.array([sample.held.label(each.scores).point for each in starts[3:]])
+    values = problem.likelihood.value(points)
+    # The likeliest ones come first.
+    assert (np.diff(values) <= 0).all()
+
+
+def test_many_unknowns_have_two_starts():
+    sample = search_sample(problem_of(MANY, shrinkage=0.1), 0)
+    assert len(starts_of(sample, 6, 0)) == 2
 
 
 MANY = draw_sample(n_classes=12, n_features=15, n_labeled=40, n_unlabeled=300, seed=3)

@@ -174,7 +174,7 @@ class QuotaSet:
         if len(self.labeled_point) == 2:
             return n_numbers
         chosen = settings.QUOTA_NEWTON
-        n_numbers = max(n_numbers, chosen.min_numbers_in_annealing)
+        n_numbers = max(n_numbers, chosen.min_numbers_of_stack)
         return chosen.reads_per_shift * n_numbers
 
     def n_read_for_shift(self, n_shares: int) -> float:

@@ -271,8 +271,9 @@ class QuotaNewton:
     hard_tau: float = 1e-11
     # Times that the scores are read to find a shift, with three classes or more.
     reads_per_shift: int = 30
-    # Numbers below which a shift takes no less time: in annealing and on paths.
-    min_numbers_in_annealing: int = 10_000
+    # Numbers below which a shift takes no less time: for a stack of labelings and on
+    # paths.
+    min_numbers_of_stack: int = 10_000
     min_numbers_on_paths: float = 4e5
 
 
