@@ -122,7 +122,7 @@ def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]
 def fit(
     rows: Rows,
     seed: int = 0,
-    n_starts: int = 10,
+    n_starts: int = 32,
 ) -> tuple[ImplicitlyConstrainedLDA, float]:
     start = time.process_time()
     model = ImplicitlyConstrainedLDA(

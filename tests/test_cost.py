@@ -81,7 +81,7 @@ def test_class_sizes_are_not_free_with_fewer_labels_than_features():
 
 @pytest.mark.parametrize(
     ("budget", "n_starts"),
-    [(AUTO_BUDGET, 8), (COMPARISON_BUDGET, 10), (DRAG_BUDGET, 8)],
+    [(AUTO_BUDGET, 8), (COMPARISON_BUDGET, 32), (DRAG_BUDGET, 8)],
 )
 def test_a_slow_search_starts_once(budget, n_starts):
     classifier = find_method("iclda").classifier()

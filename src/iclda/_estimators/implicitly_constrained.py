@@ -58,7 +58,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
         predicts, and the fit starts there. None and "free" leave them free; with fewer
         labels than features a free fit may give nearly all unlabeled rows to one class.
-    n_starts : int, default=10
+    n_starts : int, default=32
         Number of random labelings to start from, beside equal shares and the supervised
         posterior. Those that meet go on as one, and after several in a row no more are
         tried. With many unknowns there are none.
@@ -139,7 +139,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     }
 
     proportions: Any = None
-    n_starts: int = 10
+    n_starts: int = 32
     max_iter: int = 200
     tol: float = 1e-6
     random_state: Any = None

@@ -102,7 +102,7 @@ def test_a_search_over_many_unknowns_starts_once():
     (contestant,) = line_up(
         [replace(find_method("iclda"), name="my iclda")], [None], many
     )
-    assert build_classifier(contestant, 0, many).n_starts == 10
+    assert build_classifier(contestant, 0, many).n_starts == 32
     assert build_classifier(contestant, 0, slow).n_starts == 1
     assert build_classifier(contestant, 7, many).get_params()["random_state"] == 7
     assert build_classifier(contestant, 0, many).unlabeled is None
