@@ -257,7 +257,9 @@ def test_the_answer_is_printed_before_the_curves_are_computed(
     assert "Next: iclda fit" in said
     assert complete.startswith(said)
     assert not (tmp_path / "out" / "report.html").exists()
-    assert compare(tmp_path) == (0, complete, "")
+    # On a busy machine the rest may take long enough to show its progress.
+    code, said, _ = compare(tmp_path)
+    assert (code, said) == (0, complete)
     for name in ("comparison.csv", "curves.csv"):
         assert (tmp_path / "out" / name).read_text() == (
             folder / "out" / name
