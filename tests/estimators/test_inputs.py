@@ -3,6 +3,7 @@
 import re
 import warnings
 from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from iclda import AutoLDA, SelfLearningLDA, SupervisedLDA
@@ -304,11 +306,28 @@ def test_two_marks_of_unlabeled_rows_are_told_once():
     assert [str(each.message).count("all count as unlabeled") for each in told] == [1]
 
 
-@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, np.ndarray.tolist])
+ROWS_AS = {
+    "array": np.asarray,
+    "frame": pd.DataFrame,
+    "list": np.ndarray.tolist,
+    "sparse": sparse.csr_array,
+    "text": lambda rows: "rows.npy",
+    "Path": lambda rows: Path("rows.npy"),
+    "LazyFrame": lambda rows: pl.DataFrame(rows).lazy(),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS_AS)
 def test_unlabeled_rows_by_position_are_told_to_be_named(kind):
     is_labeled = Y >= 0
     labeled, unlabeled = X[is_labeled], X[~is_labeled]
-    shape = re.escape(str(unlabeled.shape))
-    message = rf"got shape {shape}\. Unlabeled rows are passed by name: X_unlabeled="
+    has_shape = kind in ("array", "frame", "list", "sparse")
+    got = re.escape(f"shape {unlabeled.shape}") if has_shape else r"\w+"
+    message = rf"got {got}\. Unlabeled rows are passed by name: X_unlabeled="
     with pytest.raises(ValueError, match=message):
-        AutoLDA().fit(labeled, Y[is_labeled], kind(unlabeled))
+        AutoLDA().fit(labeled, Y[is_labeled], ROWS_AS[kind](unlabeled))
+
+
+def test_a_column_vector_of_weights_is_told_to_be_one_dimensional():
+    with pytest.raises(ValueError, match=r"got shape \(50, 1\)\. Pass a 1-d array\.$"):
+        AutoLDA().fit(X, Y, np.ones((50, 1)))

@@ -1,11 +1,14 @@
 """The classifiers inside scikit-learn's own machinery."""
 
+import re
+
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +22,11 @@ from iclda import (
     SupervisedLDA,
 )
 from iclda._messages import FitError
-from iclda.model_selection import SemiSupervisedKFold, mask_labels
+from iclda.model_selection import (
+    SemiSupervisedKFold,
+    mask_labels,
+    semi_supervised_scorer,
+)
 
 CLASSIFIERS = [
     SupervisedLDA,
@@ -89,13 +96,16 @@ def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
         assert_array_equal(fitted.estimator.coef_, by_hand.coef_)
 
 
-def test_a_fold_without_a_class_is_told_and_the_splitter_has_none():
+@pytest.mark.parametrize("scoring", [None, semi_supervised_scorer()], ids=str)
+def test_a_fold_without_a_class_is_told_and_the_splitter_has_none(scoring):
     """scikit-learn takes KFold for a y of objects with None, and rows are sorted."""
     X, y = load_wine(return_X_y=True)
     y = mask_labels(y, 28, random_state=0, unlabeled=None)
     with pytest.warns(UserWarning, match="no label of the fit has") as told:
-        plain = cross_val_score(SupervisedLDA(shrinkage=0.1), X, y, cv=3)
-    assert "has: [0]." in str(told[0].message)
+        plain = cross_val_score(
+            SupervisedLDA(shrinkage=0.1), X, y, cv=3, scoring=scoring
+        )
+    assert "has: [0]. If this is a fold" in str(told[0].message)
     folds = SemiSupervisedKFold(3, random_state=0)
     scores = cross_val_score(SupervisedLDA(shrinkage=0.1), X, y, cv=folds)
     assert plain.min() == 0
@@ -105,12 +115,31 @@ def test_a_fold_without_a_class_is_told_and_the_splitter_has_none():
 def test_the_score_names_the_classes_that_the_fit_had_no_label_of():
     X = [[0.0], [1.0], [5.0], [6.0], [9.0]]
     fitted = SupervisedLDA().fit(X, ["a", "a", "b", "b", None])
-    message = r"counts 1 row as wrong, of classes .*: \['c'\]\. If this is a fold"
+    message = r"counts 1 row as wrong, of classes .*: \['c'\]\.$"
     with pytest.warns(UserWarning, match=message):
         assert fitted.score(X, ["a", "a", "b", "b", "c"]) == 0.8
 
 
 @pytest.mark.parametrize("label", ["a", None])
-def test_a_fold_of_one_class_or_none_names_the_splitter(label):
-    with pytest.raises(FitError, match=r"is a fold .* cv=SemiSupervisedKFold\(\)"):
-        AutoLDA().fit([[0.0], [1.0], [2.0]], [label, label, None])
+@pytest.mark.parametrize(
+    ("marker", "given"), [(-1, ""), ("?", "unlabeled='?'"), (np.nan, "unlabeled=None")]
+)
+def test_a_fold_of_one_class_or_none_names_the_splitter(label, marker, given):
+    message = rf"is a fold .* cv=SemiSupervisedKFold\({re.escape(given)}\) "
+    with pytest.raises(FitError, match=message):
+        AutoLDA(unlabeled=marker).fit([[0.0], [1.0], [2.0]], [label, label, None])
+
+
+def test_without_a_missing_label_there_is_no_word_of_folds():
+    """scikit-learn stratifies the folds of such a y."""
+    with pytest.raises(FitError, match="at least 2 classes") as told:
+        SupervisedLDA().fit([[0.0], [1.0], [2.0]], [1, 1, -1])
+    assert "fold" not in str(told.value)
+
+
+def test_a_column_vector_of_labels_is_told_once_a_fold():
+    X, y = load_wine(return_X_y=True)
+    folds = SemiSupervisedKFold(3, random_state=0)
+    with pytest.warns(DataConversionWarning) as told:
+        cross_val_score(SupervisedLDA(), X, y[:, None], cv=folds)
+    assert len(told) == 3

@@ -11,14 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from iclda import (
     AutoLDA,
     AverageLDA,
     ExpectationMaximizationLDA,
+    OpenSetClassifier,
     SupervisedLDA,
     load_model,
     save_model,
@@ -98,6 +101,8 @@ def test_columns_of_names_are_left_out_with_a_warning():
         TableClassifier().fit(named[["name"]], y)
     with pytest.raises(ValueError, match="learn from, got no column"):
         TableClassifier().fit(X[[]], y)
+    with pytest.raises(ValueError, match="rows to learn from, got a frame of 0 rows"):
+        TableClassifier().fit(X[:0], y[:0])
 
 
 def test_an_array_is_refused_with_a_frame_of_its_columns_alone():
@@ -165,6 +170,27 @@ def test_the_marker_is_that_of_the_classifier_inside():
     assert fitted.score(X, signs) > 0.9
 
 
+@pytest.mark.parametrize("unlabeled", [-1, None], ids=repr)
+def test_a_supervised_classifier_refuses_unlabeled_rows(unlabeled):
+    X, _, y = wine(unlabeled)
+    message = "LogisticRegression takes labeled rows alone, and 150 of 178 rows are"
+    with pytest.raises(FitError, match=message):
+        TableClassifier(LogisticRegression()).fit(X, y)
+
+
+def test_minus_one_beside_one_class_is_a_class_of_a_supervised_classifier():
+    X, classes, _ = wine(-1)
+    signs = np.where(classes == 0, 1, -1)
+    fitted = TableClassifier(GaussianNB()).fit(X, signs)
+    assert fitted.classes_.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("classifier", [OpenSetClassifier(), LabelSpreading("knn")])
+def test_semi_supervised_classifiers_take_minus_one(classifier):
+    X, _, y = wine(-1)
+    assert -1 not in TableClassifier(classifier).fit(X, y).classes_
+
+
 def test_weights_reach_the_classifier_inside():
     X, y, _ = wine(-1)
     weights = np.arange(178) % 3
@@ -181,15 +207,19 @@ def test_weights_reach_the_classifier_inside():
     assert_allclose(probabilities, alone.predict_proba(X), atol=1e-12)
 
 
-def test_it_has_what_the_classifier_inside_has():
+@pytest.mark.parametrize("classifier", [None, AverageLDA()], ids=repr)
+def test_it_has_what_the_classifier_inside_has(classifier):
     X, y = mixed()
-    fitted = TableClassifier(AverageLDA()).fit(X, y)
+    fitted = TableClassifier(classifier).fit(X, y)
     inside = fitted.pipeline_[-1]
     low, high = fitted.error_interval_
     assert low <= fitted.error_ <= high
-    assert fitted.loss_ == inside.loss_
+    assert 0 < fitted.loss_ == inside.loss_
     assert fitted.held_out_probabilities_ is inside.held_out_probabilities_
-    supervised = TableClassifier(SupervisedLDA(shrinkage=0.1)).fit(X, y)
+
+
+def test_it_lacks_what_the_classifier_inside_lacks():
+    supervised = TableClassifier(SupervisedLDA(shrinkage=0.1)).fit(*mixed())
     assert not hasattr(supervised, "error_interval_")
     # Ridge regression has no probabilities.
     assert hasattr(supervised, "predict_proba")
@@ -280,7 +310,6 @@ NOT_FOR_FRAMES = {
     "check_fit2d_predict1d": FOUND_BY_NAME,
     "check_complex_data": OWN_WORDS,
     "check_estimators_empty_data_messages": OWN_WORDS,
-    "check_classifiers_classes": "-1 is the marker of unlabeled rows, not a class.",
 }
 
 
@@ -288,7 +317,8 @@ NOT_FOR_FRAMES = {
 @pytest.mark.filterwarnings("ignore:The .* labeled rows are too few:UserWarning")
 @pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning")
 @parametrize_with_checks(
-    [OfArrays(SupervisedLDA())], expected_failed_checks=lambda _: NOT_FOR_FRAMES
+    [OfArrays(SupervisedLDA(unlabeled=None))],
+    expected_failed_checks=lambda _: NOT_FOR_FRAMES,
 )
 def test_scikit_learn_check_passes(estimator, check):
     check(estimator)

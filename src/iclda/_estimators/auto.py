@@ -462,6 +462,8 @@ class AutoLDA(BaseClassifier):
         Number of labeled rows behind it.
     losses_ : dict
         Mean Brier score of every method in cross-validation; empty with too few labels.
+    loss_ : float or None
+        That of the chosen method.
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
@@ -563,6 +565,7 @@ class AutoLDA(BaseClassifier):
         self.method_ = choice.method.name
         self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
         self.losses_ = choice.losses
+        self.loss_ = choice.losses.get(self.method_)
         self.n_tested_ = choice.n_tested
         estimate = choice.estimate
         self.error_ = None if estimate is None else estimate.error

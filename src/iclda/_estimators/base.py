@@ -11,7 +11,6 @@ ensemble fit other classifiers instead of a problem: they override ``_fit_inputs
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -67,7 +66,6 @@ from .labels import (
     FREE,
     LABELED,
     LEARNED,
-    USE_SPLITTER,
     check_classes,
     check_lengths,
     check_weights,
@@ -75,6 +73,7 @@ from .labels import (
     plain,
     split_marker,
     unknown_class_error,
+    warn_of_unseen,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
 from .novelty import KnownRows, NoveltyModel
@@ -626,13 +625,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_classes(known)
         if _are_numbers(known) != _are_numbers(self.classes_):
             raise unknown_class_error(known[0], self.classes_)
-        is_unseen = ~np.isin(known, self.classes_)
-        if is_unseen.any():
-            unseen = reprlib.repr(np.unique(known[is_unseen]).tolist())
-            warn(
-                f"score counts {plural(int(is_unseen.sum()), 'row')} as wrong, of "
-                f"classes that no label of the fit has: {unseen}. {USE_SPLITTER}"
-            )
+        warn_of_unseen(known, self.classes_, in_memory(y), self.unlabeled)
 
         # 3. Compare them with the predictions.
         predicted = np.asarray(in_memory(self.predict(X)))

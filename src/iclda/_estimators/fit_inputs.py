@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,6 @@ from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
     Labels,
-    as_array,
     as_column,
     check_lengths,
     check_marks,
@@ -57,6 +57,7 @@ from .labels import (
     encode_labels,
     resolve_priors,
     resolve_proportions,
+    shape_of,
 )
 from .rows_reader import RowSource, RowsReader, as_read
 from .views import AUTO_VIEW, find_bounds, find_view, have_network_features
@@ -516,11 +517,14 @@ def _labels_and_weights(
     """Return the labels and the weights of the rows of X, checked."""
     check_lengths(X=range(n_rows), y=arguments.y)
     given = in_memory(arguments.sample_weight)
-    shape = as_array(given).shape
-    if len(shape) == 2:
+    shape = shape_of(given)
+    if given is not None and not isinstance(given, Real) and len(shape) != 1:
+        way_out = "Unlabeled rows are passed by name: X_unlabeled=..."
+        if shape == (n_rows, 1):
+            way_out = "Pass a 1-d array."
         raise ValueError(
             f"sample_weight must hold one number for each of the {n_rows} rows, got "
-            f"shape {shape}. Unlabeled rows are passed by name: X_unlabeled=..."
+            f"{f'shape {shape}' if shape else type(given).__name__}. {way_out}"
         )
     weights = check_weights(given, n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0

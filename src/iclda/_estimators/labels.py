@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from .._core import AnyArray, Array
-from .._messages import FitError, ParameterError, plural, say
+from .._messages import FitError, ParameterError, plural, say, warn
 
 # The code of a row without a class.
 UNLABELED = -1
@@ -33,12 +33,6 @@ _MAX_CLASSES_WITH_PROPORTIONS = 2_000
 _PROPORTIONS_TOLERANCE = 1e-6
 # Priors may miss 1 by this much.
 _PRIORS_TOLERANCE = 1e-8
-# The way out where a fold lacks a class.
-USE_SPLITTER = (
-    "If this is a fold of a cross-validation: scikit-learn does not stratify folds of "
-    "a y with None; pass cv=SemiSupervisedKFold() (iclda.model_selection), which "
-    "trains on every class."
-)
 # Products of two weights within these bounds are finite and not zero.
 _MIN_WEIGHT = 1e-100
 _MAX_WEIGHT = 1e100
@@ -107,9 +101,7 @@ def encode_labels(
     if len(classes) and not str(classes[0]).strip():
         raise _empty_class(classes[0], labels.codes == 0, plain(unlabeled), owner)
     if len(classes) < 2:
-        raise _too_few_classes(
-            classes, len(used), len(is_used), plain(unlabeled), owner
-        )
+        raise _too_few_classes(labels, plain(unlabeled), owner)
     return labels
 
 
@@ -165,20 +157,19 @@ def _empty_class(label: Any, is_empty: AnyArray, marker: Any, owner: str) -> Val
     )
 
 
-def _too_few_classes(
-    classes: AnyArray, n_labeled: int, n_rows: int, marker: Any, owner: str
-) -> FitError:
+def _too_few_classes(labels: Labels, marker: Any, owner: str) -> FitError:
+    n_labeled = len(labels.labeled_codes)
     if n_labeled == 0:
         message = (
             "y labels no row: all "
-            f"{n_rows} rows carry the marker unlabeled={marker!r}, "
+            f"{len(labels.is_labeled)} rows carry the marker unlabeled={marker!r}, "
             "are missing or have weight 0. Label at least one row of each of 2 classes."
         )
     else:
         message = (
             "y must label rows of at least 2 classes, got 1 class "
-            f"({plain(classes[0])!r}) in {plural(n_labeled, 'labeled row')}. Label "
-            "rows of another class; those of weight 0 do not count."
+            f"({plain(labels.classes[0])!r}) in {plural(n_labeled, 'labeled row')}. "
+            "Label rows of another class; those of weight 0 do not count."
         )
         if not is_missing(marker):
             message += (
@@ -186,7 +177,35 @@ def _too_few_classes(
                 "it is one of your classes."
             )
     # Only classifiers are fitted to folds.
-    return FitError(f"{message} {USE_SPLITTER}" if owner else message)
+    if owner and labels.n_missing:
+        message += _use_splitter(marker)
+    return FitError(message)
+
+
+def _use_splitter(marker: Any) -> str:
+    """Return the way out where a fold of a y with missing values lacks a class."""
+    if is_missing(marker):
+        marker = None
+    given = "" if repr(marker) == repr(UNLABELED) else f"unlabeled={marker!r}"
+    return (
+        " If this is a fold of a cross-validation: scikit-learn does not stratify "
+        f"folds of a y with None; pass cv=SemiSupervisedKFold({given}) "
+        "(iclda.model_selection), which trains on every class."
+    )
+
+
+def warn_of_unseen(known: AnyArray, classes: AnyArray, y: Any, unlabeled: Any) -> None:
+    """Warn of labels, of those of y that are scored, that the fit had no row of."""
+    is_unseen = ~np.isin(known, classes)
+    if not is_unseen.any():
+        return
+    unseen = reprlib.repr(np.unique(known[is_unseen]).tolist())
+    _, _, is_absent = _split(y, unlabeled, "y")
+    hint = _use_splitter(plain(unlabeled)) if is_absent.any() else ""
+    warn(
+        f"score counts {plural(int(is_unseen.sum()), 'row')} as wrong, of classes that "
+        f"no label of the fit has: {unseen}.{hint}"
+    )
 
 
 def encode_known_classes(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
@@ -356,8 +375,15 @@ def _check_marker(unlabeled: Any) -> None:
 
 def as_column(y: Any) -> Any:
     """Return y, of shape (n, 1) as a 1-d array with a warning."""
-    shape = y.shape if hasattr(y, "shape") else as_array(y).shape
-    return column_or_1d(as_array(y), warn=True) if len(shape) == 2 else y
+    is_matrix = len(shape_of(y)) == 2
+    return column_or_1d(as_array(y), warn=True) if is_matrix else y
+
+
+def shape_of(values: Any) -> tuple[int, ...]:
+    """Return the shape of an array, a table or a list; () of anything else."""
+    shape: tuple[int, ...]
+    shape = values.shape if hasattr(values, "shape") else as_array(values).shape
+    return shape
 
 
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
@@ -367,7 +393,8 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """
     is_null = _nulls_of(y)
     if is_null is None:
-        values = column_or_1d(as_array(y), warn=True)
+        # That a column should be 1-d is told once, by ``fit``: see ``as_column``.
+        values = column_or_1d(as_array(y))
         return values, _missing_entries(values)
     # Converted as a whole, a column with nulls would become one of objects, or of
     # floats: only the values that are present keep their dtype.

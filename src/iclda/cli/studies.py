@@ -42,7 +42,9 @@ _CurveRepeats = Annotated[
 _Labels = Annotated[
     int,
     options.number_option(
-        0, 1_000_000, help="Labeled rows of every set. 0: two a feature, at least ten."
+        0,
+        1_000_000,
+        help="Labeled rows of every set, at least 2 a class. 0: two a feature.",
     ),
 ]
 _Drawing = Annotated[

@@ -25,6 +25,7 @@ from .._estimators.labels import (
     encode_labels,
     plain,
     split_marker,
+    warn_of_unseen,
 )
 from .._held_out import attempt_fits
 from .._messages import NoUnlabeledRowsWarning
@@ -120,6 +121,9 @@ class SemiSupervisedScorer:
                 f"marker {plain(marker)!r}: split with SemiSupervisedKFold, or label "
                 "some of them."
             )
+        classes = getattr(estimator, "classes_", None)
+        if classes is not None:
+            warn_of_unseen(present, np.asarray(classes), y_true, marker)
         # A function without sample_weight is called without it if there are none.
         weights: dict[str, Any] = {}
         if sample_weight is not None:

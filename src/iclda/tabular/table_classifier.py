@@ -13,14 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
 from .._estimators.auto import AutoLDA
-from .._estimators.labels import check_lengths
+from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from .._estimators.rows_reader import as_read
-from .._messages import FitError, quoted_list, warn
+from .._messages import FitError, plural, quoted_list, warn
 from .column_types import kinds_and_reasons, pipeline, preprocessing
 from .frames import FrameReader, is_frame, to_pandas_frame
 from .predict import refuse_other_types
 from .readers import require_columns
 
+# Where classifiers come from that know unlabeled rows.
+_SEMI_SUPERVISED = ("iclda.", "sklearn.semi_supervised.")
 # At most this many columns that are left out are named.
 _MAX_NAMED_COLUMNS = 5
 
@@ -109,8 +111,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             Rows, labeled and unlabeled, without the target: a frame of pandas, whose
             index is ignored, or of polars.
         y : array-like of shape (n_samples,)
-            Class of every row, or the marker of the classifier, by default -1. None,
-            NaN and pandas.NA always mark unlabeled rows.
+            Class of every row, or the marker of the classifier, by default -1. For
+            classifiers of iclda None, NaN and pandas.NA mark unlabeled rows, too. One
+            that takes labeled rows alone refuses all of these.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows for the classifier; encoders count every row once.
 
@@ -125,6 +128,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         model = pipeline(preprocessing(rows), self._unfitted)
         # The mark of unlabeled rows is the user's, not that of tables.
         model.steps[-1] = ("classify", clone(self._unfitted))
+        _refuse_marks(model[-1], y)
         encoded = model[:-1].fit_transform(rows)
         model[-1].fit(encoded, y, **_given(sample_weight))
         self.pipeline_: Pipeline = model
@@ -218,8 +222,31 @@ def _reader_of(X: Any) -> FrameReader:
     return FrameReader(X)
 
 
+def _refuse_marks(classifier: Any, y: Any) -> None:
+    """Raise a FitError if a supervised classifier is given unlabeled rows.
+
+    With one other class, -1 is a class: -1 and 1 are common names.
+    """
+    parts = [classifier, *classifier.get_params().values()]
+    kinds = [kind.__module__ for part in parts for kind in type(part).__mro__]
+    if any(kind.startswith(_SEMI_SUPERVISED) for kind in kinds):
+        return
+    is_missing = split_marker(y, None)[1]
+    classes, is_marker = split_marker(y, UNLABELED)
+    if is_missing.any() or (is_marker.any() and len(np.unique(classes)) > 1):
+        raise FitError(
+            f"{type(classifier).__name__} takes labeled rows alone, and "
+            f"{is_marker.sum()} of {plural(len(is_marker), 'row')} are unlabeled: y is "
+            "-1, None or NaN. Leave them out or pass a classifier of iclda; if -1 is a "
+            "class, give it another name."
+        )
+
+
 def _usable(rows: Any) -> Any:
     """Return the columns that can be learned from, and warn of the others."""
+    # Without columns, the number of rows is not known.
+    if len(rows.columns) and not len(rows):
+        raise FitError("X must have rows to learn from, got a frame of 0 rows.")
     is_empty = rows.isna().all()
     kinds, _ = kinds_and_reasons(rows.loc[:, ~is_empty])
     left_out = [name for name in rows.columns if name not in kinds]

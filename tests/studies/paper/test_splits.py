@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iclda.studies.paper.design import CURVES, N_FOLDS, TABLES
-from iclda.studies.paper.splits import curve_sizes, curve_split, fold_split
+from iclda.studies.paper.splits import curve_sizes, curve_split, fold_split, load_sets
 from iclda.studies.store import Cell
 
 CODES = (np.random.default_rng(0).random(103) < 0.25).astype(int)
@@ -79,3 +79,10 @@ def test_curves_reach_as_far_as_there_are_rows_to_test(n_rows, n_labeled, larges
     sizes = curve_sizes(n_rows, n_labeled, 2)
     assert sizes == [2**k for k in range(len(sizes))]
     assert sizes[-1] == largest
+
+
+def test_fewer_labels_than_are_guaranteed_and_curves_without_rows_are_refused():
+    with pytest.raises(ValueError, match="at least 4 labels, 2 of each class, got 3"):
+        load_sets(["Haberman"], None, 3)
+    with pytest.raises(ValueError, match="with 995 labels needs at least 1002 rows"):
+        curve_sizes(1000, 995, n_classes=2)

@@ -73,6 +73,12 @@ def _check_size(data: Dataset, labels: int) -> None:
         given = ", ".join(f"{label} {count}" for label, count in rows_of_classes)
         raise ValueError(f"{name} needs {rule}, and has {given}.")
 
+    n_guaranteed = GUARANTEED_ROWS * len(classes)
+    if 0 < labels < n_guaranteed:
+        raise ValueError(
+            f"{name} needs at least {n_guaranteed} labels, {GUARANTEED_ROWS} of each "
+            f"class, got {labels}; 0 is the number of the paper."
+        )
     n_rows, n_features = data.X.shape
     # Nine of ten folds train: they have the labeled rows, and some rows to draw from.
     n_needed = (design.n_labeled_of(n_features, labels) + design.N_FOLDS) / 0.9
@@ -95,6 +101,11 @@ def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
     """Return the numbers 1, 2, 4, ... of unlabeled rows that leave rows to test."""
     # ``curve_split`` labels one row of each class more, and tests two of each at least.
     largest = n_rows - n_labeled - 3 * n_classes
+    if largest < 1:
+        raise ValueError(
+            f"A learning curve with {n_labeled} labels needs at least "
+            f"{n_labeled + 3 * n_classes + 1} rows, and there are {n_rows}."
+        )
     sizes = [2**k for k in range(_MAX_CURVE_POINTS)]
     return [size for size in sizes if size <= largest]
 
