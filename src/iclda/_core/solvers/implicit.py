@@ -66,9 +66,9 @@ def starts_of(sample: Sample, n_random: int, seed: int) -> list[Start]:
     supervised = supervised_scores(problem)
     if not _has_few_unknowns(problem):
         return [Start(equal_shares, high), Start(supervised, low)]
+    n_shares = len(sample.rows) * problem.n_classes
     n_drawn = n_random * settings.STARTS.drawn_for_each_start
-    n_numbers = sample.held.n_read_by_labeling
-    n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_numbers // n_numbers))
+    n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_shares // n_shares))
     drawn = _random_scores(problem, n_drawn, np.random.default_rng(seed))
     points, _ = sample.held.soft_points(drawn)
     order = np.argsort(-problem.likelihood.value(points), kind="stable")

@@ -27,7 +27,6 @@ from ..labelsums import LinearRule
 from ..likelihood import Objective
 from ..problem import Problem
 from . import Outcome, settings
-from .attainable import HeldRows
 from .continuation import Effort, Follower, Path, State
 from .passes import SamplePath, best_on_all_rows, follow_in_passes, leave_sample
 from .sample import Sample, draw_sample
@@ -97,7 +96,6 @@ def search(problem: Problem, goal: Goal, seed: int = 0) -> Solution:
     ``seed`` draws the sample of the rows.
     """
     objective = goal.objective_of(problem)
-    effort = goal.effort_of(problem.unlabeled.n_rows)
 
     # 1. Hold all unlabeled rows, or a sample.
     sample = draw_sample(problem, seed)
@@ -105,7 +103,8 @@ def search(problem: Problem, goal: Goal, seed: int = 0) -> Solution:
     # 2. Follow a path from every start on a few of these rows, and the best of them on
     # all rows that are held.
     few = sample.thinned(_n_screened(problem))
-    paths, effort_on_sample = _follow_starts(few, goal)
+    effort = _effort_on(few, goal)
+    paths = _follow_starts(few, goal, effort)
     n_iter = 0
     if few is not sample:
         n_iter = _highest(paths).n_iter
@@ -114,8 +113,9 @@ def search(problem: Problem, goal: Goal, seed: int = 0) -> Solution:
             leave_sample(path, soft_tau, few.problem, sample.problem)
             for path in _distinct_best(paths, objective.weight, len(few.rows))
         ]
-        paths, effort_on_sample = _follow_on(sample, goal, ends)
-    n_optima = _count_maxima(sample.held, paths)
+        effort = _effort_after(effort, paths, _effort_on(sample, goal))
+        paths = _follow_on(sample, goal, ends, effort)
+    n_optima = _count_maxima(paths, float(sample.held.weights.min(initial=1)))
     if sample.is_whole:
         # Each of two paths to one maximum ends below it by no more than the gap that is
         # aimed at. Their ends then differ by no more than twice that gap.
@@ -125,9 +125,7 @@ def search(problem: Problem, goal: Goal, seed: int = 0) -> Solution:
     else:
         # 3. Continue the best path on all rows.
         n_iter += _highest(paths).n_iter
-        if effort_on_sample.is_exhausted and _highest(paths).gap > effort_on_sample.tol:
-            # Where the work on a sample is not enough, that on all rows is not either.
-            effort.work.n_numbers = 0
+        effort = _effort_after(effort, paths, goal.effort_of(problem.unlabeled.n_rows))
         min_tau = settings.PASSES.first_tau * objective.weight
         ends = [leave_sample(path, min_tau, sample.problem, problem) for path in paths]
         rows = sample.rows
@@ -167,13 +165,30 @@ def _sampling_error(weight: float, n_rows: int) -> float:
     return float(settings.PASSES.sampling_error * weight / np.sqrt(n_rows))
 
 
-def _follow_starts(sample: Sample, goal: Goal) -> tuple[list[Path], Effort]:
+def _effort_on(sample: Sample, goal: Goal) -> Effort:
+    """Return when paths on the rows of a sample end."""
+    effort = goal.effort_of(len(sample.rows))
+    if sample.is_whole:
+        return effort
+    # A gap below the sampling error says nothing about the other rows.
+    weight = goal.objective_of(sample.problem).weight
+    tol = max(effort.tol, settings.GAPS.of_sample * weight)
+    return replace(effort, tol=tol, aim=tol)
+
+
+def _effort_after(effort: Effort, paths: list[Path], effort_on_more: Effort) -> Effort:
+    """Return the effort on more rows: none is left if that on fewer was not enough."""
+    if effort.is_exhausted and _highest(paths).gap > effort.tol:
+        effort_on_more.work.n_numbers = 0
+    return effort_on_more
+
+
+def _follow_starts(sample: Sample, goal: Goal, effort: Effort) -> list[Path]:
     """Follow a path from every start on the rows of a sample.
 
     Most starts meet on the first level, and go on as one.
     """
     follower = Follower(goal.objective_of(sample.problem), sample.held)
-    effort = _effort_on(sample, goal, follower.objective)
     equal_shares = np.zeros(sample.problem.labeled_point.shape)
     gradient = follower.state(equal_shares, 1.0).gradient
     spread = sample.held.spread(gradient)
@@ -195,31 +210,21 @@ def _follow_starts(sample: Sample, goal: Goal) -> tuple[list[Path], Effort]:
         paths.append(follower.follow(state, effort))
         if effort.is_exhausted:
             break
-    return paths, effort
+    return paths
 
 
 def _follow_on(
-    sample: Sample, goal: Goal, starts: list[SamplePath]
-) -> tuple[list[Path], Effort]:
+    sample: Sample, goal: Goal, starts: list[SamplePath], effort: Effort
+) -> list[Path]:
     """Continue paths on the rows of a sample, as long as there is work left."""
     follower = Follower(goal.objective_of(sample.problem), sample.held)
-    effort = _effort_on(sample, goal, follower.objective)
     paths = []
     for start in starts:
         state = follower.state(start.scores, start.tau)
         paths.append(follower.follow(state, effort))
         if effort.is_exhausted:
             break
-    return paths, effort
-
-
-def _effort_on(sample: Sample, goal: Goal, objective: Objective) -> Effort:
-    effort = goal.effort_of(len(sample.rows))
-    if sample.is_whole:
-        return effort
-    # A gap below the sampling error says nothing about the other rows.
-    tol = max(effort.tol, settings.GAPS.of_sample * objective.weight)
-    return replace(effort, tol=tol, aim=tol)
+    return paths
 
 
 def _is_far(state: State, others: list[State], distance: float) -> bool:
@@ -295,21 +300,14 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
     return max(tied, key=rounded_point)
 
 
-def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
-    """Return the number of labelings in which paths end.
+def _count_maxima(paths: list[Path], min_weight: float) -> int:
+    """Return the number of distinct points in which paths end.
 
-    Two of them are distinct if they differ by more than half of the smallest weight,
-    which means in the label of some row, and not only in how soft the labels are.
+    Two of them are distinct if the label of some row differs, and not only how soft
+    labels are: ``min_weight`` is the smallest weight of a row.
     """
-    # Shares are compared, not points: different labels may attain the same point.
-    labelings = [held.shares(path.state.scores) for path in paths]
-    min_distance = float(held.weights.min(initial=1)) / 2
-    n_distinct = 0
-    for i, labeling in enumerate(labelings):
-        distances = []
-        for earlier in labelings[:i]:
-            changes = np.abs(labeling - earlier)
-            distances.append(float((changes * held.weights).sum()))
-        if min(distances, default=np.inf) > min_distance:
-            n_distinct += 1
-    return n_distinct
+    distinct: list[State] = []
+    for path in paths:
+        if _is_far(path.state, distinct, min_weight / 2):
+            distinct.append(path.state)
+    return len(distinct)
