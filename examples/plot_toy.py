@@ -5,7 +5,7 @@ When do unlabeled rows help, and when do they mislead?
 The toy problem of the paper: two clusters, ten labeled rows, 990 unlabeled ones. In the
 upper row the clusters are the classes, and the unlabeled rows show where they end. In
 the lower row the class boundary runs across the clusters. Expectation maximization (EM)
-trusts the clusters, and there gets 37 % of the rows wrong on average, 48 % in the
+trusts the clusters, and there gets 36 % of the rows wrong on average, 48 % in the
 median sample. Implicitly constrained LDA (ICLDA) chooses the labeling that makes the
 *labeled* rows likeliest: it gains less where the clusters are the classes, and loses
 nothing to speak of where they are not.

@@ -57,15 +57,31 @@ def test_the_code_runs_and_prints_what_is_shown(document):
     assert not printed, f"this output is not shown: {printed}"
 
 
+def sentences(document):
+    """The sentences of a document outside of its code."""
+    text = BLOCK.sub("", document.read_text())
+    return re.split(r"(?<=[.!?])\*? |\n", text)
+
+
 def test_every_percentage_of_the_readme_is_printed_above_or_has_its_command():
     code = "".join(text for _, text in blocks(README))
-    for line in BLOCK.sub("", README.read_text()).splitlines():
-        shares = re.findall(r"(\d+\.\d) %", line)
+    n_shares = 0
+    for sentence in sentences(README):
+        shares = re.findall(r"(\d+(?:\.\d)?) %", sentence)
+        n_shares += len(shares)
         is_printed = all(
-            f"{share} %" in code or f"{float(share) / 100:.3f}" in code
+            re.search(rf"(?<![\d.]){share} %", code)
+            or f"{float(share) / 100:.3f}" in code
             for share in shares
         )
-        assert is_printed or re.search("`(python|make) ", line), line
+        assert is_printed or re.search("`(python|make) ", sentence), sentence
+    assert n_shares > 5
+
+
+def test_a_time_of_the_readme_is_that_of_rows_and_columns():
+    sizes = re.findall(r"\d s for (.*)", README.read_text())
+    assert sizes
+    assert all(re.match(r"[\d,]+ x [\d,]+ numbers", size) for size in sizes)
 
 
 def test_the_benchmarks_and_examples_that_the_readme_runs_have_its_options():

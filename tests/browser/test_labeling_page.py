@@ -401,6 +401,23 @@ def test_a_double_click_answers_one_row(new_page, tmp_path, button):
             assert {*given(path)} == {row, other}
 
 
+def test_a_key_pressed_during_a_click_leaves_the_click_without_a_row(
+    new_page, tmp_path
+):
+    with labeling_page(new_page, tmp_path) as (page, path):
+        box = class_button(page, "RT").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        first = answer(page, lambda: page.keyboard.press("1"))
+        page.mouse.up()
+        # Time to save an answer.
+        page.wait_for_timeout(300)
+        assert given(path) == {first: "CH"}
+        # The next click is meant for the row that is seen.
+        second = answer(page, class_button(page, "RT").click)
+        assert given(path) == {first: "CH", second: "RT"}
+
+
 def test_after_a_touch_the_classes_look_alike(new_page, tmp_path):
     look = """(buttons) => buttons.map((button) => {
         const style = getComputedStyle(button);

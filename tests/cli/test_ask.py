@@ -98,9 +98,11 @@ def test_asking_again_before_any_answer_says_what_is_open_and_how_to_go_on(featu
     assert said.splitlines() == [
         "9 rows in to_label.csv still wait for an answer, so none was added.",
         "Next: fill in the column 'label' of to_label.csv, then run the same command "
-        "again. For 20 more rows now, add --more",
+        "again. Add --test 50 to measure the error. For 20 more rows now, add --more",
     ]
     assert Path("to_label.csv").read_text() == before
+    # Whoever asks for such rows knows how.
+    assert "Add --test" not in call("ask", "x.npy", "--test", 25)[1]
     said = call("ask", "x.npy", "--more")[1]
     assert "Added 20 rows to to_label.csv: 20 chosen." in said
     assert Path("to_label.csv").read_text().startswith(before)

@@ -571,11 +571,23 @@ def test_an_id_without_a_file_of_labels_is_said_to_be_no_feature(tmp_path):
     fit = ("fit", data, "--target", "species", "--out", tmp_path / "m.skops")
     note = "Note: Column 'p' identifies the rows, because --id names it: it is not a"
     assert note in call(*fit, "--id", "p")[1]
+    # A column that is left out anyway needs no note.
+    for options in (["--drop", "p"], ["--keep", "q"]):
+        assert "identifies the rows" not in call(*fit, "--id", "p", *options)[1]
     # Joined to a file of labels by it, nobody takes it for one.
     labels = write(tmp_path, flowers()[["q", "species"]], "labels.csv")
     joined = call(*fit, "--labels", labels, "--id", "q")
     assert joined[0] == 0
     assert "identifies the rows" not in joined[1]
+
+
+def test_the_column_of_ids_holds_no_classes(tmp_path):
+    data = write(tmp_path)
+    fit = ("fit", data, "--target", "species", "--out", tmp_path / "m.skops")
+    code, said, error = call(*fit, "--id", "species")
+    assert (code, said) == (2, "")
+    assert "Column 'species' holds the classes and cannot identify the rows" in error
+    assert "name another column in --id, or leave --id out." in error
 
 
 # Packages that a fit would import in vain, and what reads comparisons.

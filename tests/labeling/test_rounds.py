@@ -138,9 +138,16 @@ def test_a_round_that_changed_no_tested_prediction_is_said_to_have_changed_nothi
         (
             0,
             1,
-            "with these labels, 1 fewer test row is classified correctly, which may be "
-            "chance. ",
+            "The 5 labels of the last round made no clear difference (15 % without "
+            "them). It is not clear",
         ),
+        (
+            1,
+            4,
+            "The 5 labels of the last round made no clear difference (5.0 % without "
+            "them). ",
+        ),
+        (0, 5, "with these labels, 5 fewer test rows are classified correctly. "),
     ],
 )
 def test_what_the_last_labels_changed_is_said_in_test_rows(n_right, n_wrong, sentence):

@@ -139,11 +139,17 @@ def test_options_for_tables_are_refused_and_a_missing_target_names_what_there_is
         ValueError, match=r"drop is for tables, and .*x\.npy is an array"
     ):
         read_table(path, labels=tmp_path / "l.csv", drop="feature_0")
-    for target in (None, "label"):
-        with pytest.raises(
-            ValueError, match=r"x\.npy holds features and no classes: set labels to"
-        ):
-            read_table(path, target=target)
+    # Names of ids number the rows of an array, and its features are no classes.
+    for target in (None, "label", "nr", "feature_0"):
+        for id in (None, "nr"):
+            with pytest.raises(
+                ValueError, match=r"x\.npy holds features and no classes: set labels to"
+            ):
+                read_table(path, target=target, id=id)
+    columns = {"nr": np.arange(5), "kind": list("ababa")}
+    np.savez(tmp_path / "x.npz", X=np.zeros((5, 2)), **columns)
+    with pytest.raises(ValueError, match=r"one of 'kind'\. If another file"):
+        read_table(tmp_path / "x.npz", target="label", id="nr")
 
 
 def test_numbers_of_rows_of_a_table_name_no_rows_of_an_array(tmp_path):

@@ -31,8 +31,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies that no small
     change of them helps: a step of a small share s toward any other labeling raises the
-    objective by at most s times ``gap_``. A labeling far away may be better, since the
-    problem can have several local maxima; the best of many starts is taken.
+    objective by at most s times ``gap_``, to first order. A labeling far away may be
+    better, since the problem can have several local maxima; the best of many starts is
+    taken.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def ask(
             strict=strict,
         )
     remarks = [messages.in_options(text) for text in asked.remarks]
-    next_step = _after_round(asked)
+    next_step = _after_round(asked, n_test=test)
     if json:
         lines = [*asked.lines, *remarks]
         messages.print_json({**asked.to_json(), "lines": lines, "next": next_step})
@@ -171,8 +171,8 @@ def label(
     typer.echo(f"{answers}. Next: {_fit_step(pool, answers, 'again')}")
 
 
-def _after_round(asked: Round) -> str:
-    """Say what to do after a round of questions."""
+def _after_round(asked: Round, n_test: int) -> str:
+    """Say what to do after a round of questions, ``n_test`` of them at random."""
     answers = asked.answers
     how_to_repeat = "with --n 20" if asked.n_left else "again"
     fit = _fit_step(asked.pool, answers, how_to_repeat)
@@ -181,11 +181,13 @@ def _after_round(asked: Round) -> str:
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
         return f"{fill}, then: {fit}"
+    parts = [f"{fill}, then run the same command again"]
+    if asked.needs_random_rows and not n_test:
+        parts.append("Add --test 50 to measure the error")
     if asked.n_not_added:
         rows = plural(asked.n_not_added, "more row")
-        return f"{fill}, then run the same command again. For {rows} now, add --more"
-    test = ". Add --test 50 to measure the error" if asked.needs_random_rows else ""
-    return f"{fill}, then run the same command again{test}"
+        parts.append(f"For {rows} now, add --more")
+    return ". ".join(parts)
 
 
 def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:

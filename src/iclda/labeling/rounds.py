@@ -64,6 +64,15 @@ class Progress:
         return self.n_became_right - self.n_became_wrong
 
     @property
+    def standard_error(self) -> float:
+        """The standard error of the net gain, if the labels made no difference.
+
+        Only the test rows that changed bear on it. If each could have changed either
+        way, the variance is their number.
+        """
+        return float(np.sqrt(self.n_became_right + self.n_became_wrong))
+
+    @property
     def error_after_more(self) -> float | None:
         """Error after ten more labels, by a power law; None if the error did not fall.
 
@@ -73,10 +82,7 @@ class Progress:
         if self.estimate is None or self.error_before is None:
             return None
         n_before = self.n_labels - self.n_last
-        # Only the test rows that changed bear on the difference. If each could have
-        # changed either way, the variance of the net gain is their number.
-        n_changed = self.n_became_right + self.n_became_wrong
-        has_fallen = self.net_gain > np.sqrt(n_changed)
+        has_fallen = self.net_gain > self.standard_error
         error = self.estimate.error
         if not has_fallen or n_before < 1 or error == 0:
             return None
@@ -91,21 +97,25 @@ class Progress:
         if self.error_before is None:
             return f"{text}."
         labels = plural(self.n_last, "label")
+        error_before = percent_text(self.error_before)
         if self.net_gain == 0:
             text += f". The {labels} of the last round did not change it"
+        elif -2 * self.standard_error <= self.net_gain < 0:
+            # Somebody might take the labels for harmful, which so few rows do not show.
+            text += (
+                f". The {labels} of the last round made no clear difference "
+                f"({error_before} without them)"
+            )
         else:
             n_rows = abs(self.net_gain)
             comparative = "more" if self.net_gain > 0 else "fewer"
             are = "is" if n_rows == 1 else "are"
             text += (
                 f". Without the {labels} of the last round it would be "
-                f"{percent_text(self.error_before)}: with these labels, "
+                f"{error_before}: with these labels, "
                 f"{plural(n_rows, f'{comparative} test row')} {are} classified "
                 "correctly"
             )
-        if self.net_gain < 0:
-            # Somebody might take the labels for harmful, which so few rows hardly show.
-            text += ", which may be chance"
         if self.error_after_more is None:
             more = f"It is not clear yet what {_N_MORE_LABELS} more labels would bring."
         else:

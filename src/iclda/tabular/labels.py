@@ -14,7 +14,7 @@ person labels rows that ``iclda ask`` chose; it also says which rows were chosen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ _WHICH_TARGET = (
     "{@target} must name the column of {path} that holds the classes, one of {names}. "
     "If another file holds them, set {@labels} to that file, and {@id} to a column "
     "that identifies the rows."
+)
+_TARGET_IS_ID = (
+    "Column {target!r} holds the classes and cannot identify the rows, too: name "
+    "another column in {@id}, or leave {@id} out."
 )
 _NO_LABELS = (
     "{path} holds features and no classes: set {@labels} to a file of the "
@@ -237,9 +241,12 @@ def find_labels(
     if target is None:
         target = _unnamed_target(data, file, options, default_target)
     # The target of an array file is an array that it names, or it has none.
+    candidates = _columns_but_ids(file, options)
     is_array = isinstance(file, FeatureFile)
-    if target is None or (is_array and target not in file.columns):
-        raise _no_target_error(file)
+    if target is None or (is_array and target not in candidates):
+        raise _no_target_error(file, candidates)
+    if target == options.id:
+        raise ValueError(say(_TARGET_IS_ID, target=target))
     purpose = say(
         ", which should hold the classes: set {@target} to the column that does"
     )
@@ -264,13 +271,17 @@ def _unnamed_target(
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _no_target_error(file: DataReader) -> ValueError:
+def _columns_but_ids(file: DataReader, options: ReadOptions) -> list[str]:
+    """Return the columns that may hold the classes; no feature of an array does."""
+    features = file.features if isinstance(file, FeatureFile) else []
+    return [name for name in file.columns if name not in {*options.ids, *features}]
+
+
+def _no_target_error(file: DataReader, candidates: Sequence[str]) -> ValueError:
     """Make the error for a file in which no column is known to hold the classes."""
-    sentence = _WHICH_TARGET
     # Nothing but features: the classes must be in another file.
-    if isinstance(file, FeatureFile) and file.columns == tuple(file.features):
-        sentence = _NO_LABELS
-    names = listed_columns(file.columns)
+    sentence = _WHICH_TARGET if candidates else _NO_LABELS
+    names = listed_columns(candidates)
     return ValueError(say(sentence, path=file.path, names=names))
 
 

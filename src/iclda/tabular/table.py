@@ -282,7 +282,8 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         reasons = [*table.notes, *table.warnings]
         _refuse_no_columns(names, file, options, reasons)
         # With a file of labels, everybody expects that the ids join the two.
-        if options.id in file.columns and options.labels is None:
+        is_used = options.id in {*file.columns} - {*_columns_to_drop(file, options)}
+        if is_used and options.labels is None:
             note = say(_ONLY_AN_ID, name=options.id, id=Hint("id"))
             table = replace(table, notes=(*table.notes, note))
     return table
@@ -497,7 +498,7 @@ def _columns_to_drop(file: DataReader, options: ReadOptions) -> list[str]:
         )
     if options.keep is not None:
         # An empty list keeps no column: it is not the same as None.
-        used = {options.target, options.id, *kept}
+        used = {options.target, *kept}
         dropped += [name for name in file.columns if name not in used]
     return dropped
 

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import iclda
@@ -56,12 +57,13 @@ def test_the_report_and_numbers_can_be_saved(findings, tmp_path):
     assert found["recommendation"]["headline"] in page
 
 
-def test_a_file_gives_what_its_frame_gives(findings, tmp_path):
+def test_a_file_and_a_polars_frame_give_what_a_pandas_frame_gives(findings, tmp_path):
     frame().to_parquet(tmp_path / "rows.parquet")
-    same = iclda.compare(tmp_path / "rows.parquet", **OPTIONS, curves=False)
-    assert same.summary.scores == findings.summary.scores
-    assert same.verdict.sentence == findings.verdict.sentence
-    assert same.curves.empty
+    for table in (tmp_path / "rows.parquet", pl.from_pandas(frame())):
+        same = iclda.compare(table, **OPTIONS, curves=False)
+        assert same.summary.scores == findings.summary.scores
+        assert same.verdict.sentence == findings.verdict.sentence
+        assert same.curves.empty
 
 
 def test_a_folder_keeps_the_fits(tmp_path):

@@ -277,7 +277,7 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     findings, paths = run_and_write(tmp_path, table, **settings)
     assert findings.failures["moment"][:2] == (4, 4)
     assert findings.summary.mean("em", "error") is not None
-    assert "moment failed in 4 of 4 splits: FitError" in "\n".join(
+    assert "moment failed in 4 of 4 splits: The labeled rows" in "\n".join(
         answer_lines(findings, WIDE)
     )
     assert "4 fits failed" in paths["report"].read_text()
@@ -298,13 +298,25 @@ def test_a_baseline_that_cannot_be_fitted_to_so_few_labels_is_no_alarm(tmp_path)
     findings = read_findings(tmp_path)
     assert findings.failures["sklearn-lda"][:2] == (4, 4)
     said = "\n".join(answer_lines(findings, WIDE))
-    assert "sklearn-lda failed in 4 of 4 splits: FitError: sklearn-lda needs" in said
+    assert "sklearn-lda failed in 4 of 4 splits: sklearn-lda needs" in said
     # Neither the progress nor the page takes that for a mistake.
     assert set(failed_fits) == {0}
     report = write_files(tmp_path, findings)["report"].read_text()
     assert "4 of 12 fits failed. Repeats with" in report
     assert '<strong class="worse">' not in report
-    assert '<span class="worse">4 fits failed' not in report
+    assert ", <span>4 fits failed" in report
+
+    # A mistake is one on both.
+    mistaken = [
+        result if result.failure is None else replace(result, failure="KeyError: 'a'")
+        for result in findings.results
+    ]
+    findings = replace(findings, results=mistaken)
+    said = "\n".join(answer_lines(findings, WIDE))
+    assert "sklearn-lda failed in 4 of 4 splits: KeyError: 'a'" in said
+    report = write_files(tmp_path, findings)["report"].read_text()
+    assert '<strong class="worse">4 of 12 fits failed' in report
+    assert ', <span class="worse">4 fits failed' in report
 
 
 def test_where_labels_are_hidden_the_answer_is_for_as_many_as_are_kept(tmp_path):

@@ -8,6 +8,7 @@ let timer = 0;
 let isSending = false;
 let nActions = 0; // begun and ended
 let shownAt = 0;
+let pressedRow; // id of the row on which the last press of a mouse or a finger began
 let drawnClasses = "";
 
 function element(name, properties = {}, ...children) {
@@ -215,9 +216,13 @@ document.addEventListener("mousedown", (event) => {
 byId("bar").addEventListener("focusin", (event) => {
   if (event.target.closest("#classes, #none")) event.target.blur();
 });
-// The second click of a double click is not meant for the row that the first one brought.
+document.addEventListener("pointerdown", () => { pressedRow = state?.row?.id; }, true);
+// The second click of a double click is not meant for the row that the first one brought, and no click is meant for
+// a row that a key brought while the button was down. A click by the keyboard has the detail 0, and begins on no row.
 document.addEventListener("click", (event) => {
-  if (event.detail < 2 || performance.now() > shownAt + GLANCE) return;
+  const isSecond = event.detail > 1 && performance.now() <= shownAt + GLANCE;
+  const isOfOtherRow = event.detail > 0 && pressedRow !== state?.row?.id;
+  if (!isSecond && !isOfOtherRow) return;
   event.preventDefault();
   event.stopPropagation();
 }, true);

@@ -159,9 +159,9 @@ def compare(
     Parameters
     ----------
     table : DataFrame, str or Path
-        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array
-        of features (.npy, .npz or a folder of .npy files). Rows whose target is empty
-        are unlabeled.
+        A frame of pandas or polars, or a .csv, .tsv, .txt (also .gz) or .parquet file,
+        or an array of features (.npy, .npz or a folder of .npy files). Rows whose
+        target is empty are unlabeled.
     target : str, default=None
         Name of the column that holds the classes; None for the only one of ``labels``.
     labels : str or Path, default=None

@@ -14,7 +14,7 @@ from ..._messages import and_list, say
 from ...tabular.checks import WARNING
 from ..measures import AUC, BALANCED, BRIER, LEVEL, Confusion, mean_confusion
 from ..page import percent
-from ..store import FitResult
+from ..store import IMPOSSIBLE, FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
 from .settings import ComparisonSettings
@@ -45,11 +45,15 @@ _PACE = (
 
 
 class Failures(NamedTuple):
-    """How many fits of a contestant failed, and why the first of these did."""
+    """How many fits of a contestant failed, and why the first of these did.
+
+    ``is_alarm`` tells whether one failed although the rows allowed it.
+    """
 
     n_failed: int
     n_fits: int
     reason: str
+    is_alarm: bool
 
 
 @dataclass(frozen=True)
@@ -212,13 +216,17 @@ class Comparison:
         reasons: dict[str, str] = {}
         for result in failed:
             reasons.setdefault(result.method, last_line(result.failure or ""))
+        alarming = {result.method for result in failed if result.is_alarm}
         return {
-            name: Failures(count, n_fits[name], reasons[name])
+            name: Failures(count, n_fits[name], reasons[name], name in alarming)
             for name, count in n_failed.items()
         }
 
 
 def last_line(traceback: str) -> str:
-    """Return the message at the end of a traceback, without the module of the error."""
+    """Return the message at the end of a traceback, without the module of the error.
+
+    Where the rows did not allow a fit, the message needs no name of an error either.
+    """
     lines = traceback.strip().splitlines() or [""]
-    return _MODULE_OF_ERROR.sub("", lines[-1])
+    return _MODULE_OF_ERROR.sub("", lines[-1]).removeprefix(IMPOSSIBLE)
