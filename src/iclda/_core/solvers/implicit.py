@@ -69,6 +69,9 @@ def starts_of(sample: Sample, n_random: int, seed: int) -> list[Start]:
     n_shares = len(sample.rows) * problem.n_classes
     n_drawn = n_random * settings.STARTS.drawn_for_each_start
     n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_shares // n_shares))
+    if problem.proportions is not None:
+        # To fill the quotas of a labeling takes as long as a step of a path.
+        n_drawn = n_random
     drawn = _random_scores(problem, n_drawn, np.random.default_rng(seed))
     points, _ = sample.held.soft_points(drawn)
     order = np.argsort(-problem.likelihood.value(points), kind="stable")

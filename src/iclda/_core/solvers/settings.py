@@ -70,7 +70,7 @@ class Starts:
     # First tau, high and low, over the spread of the gradient where all shares are
     # equal, which is the root mean square over rows of the range of its scores over
     # classes. Of high starts most lead to one maximum, of low ones to many.
-    heights: tuple[float, float] = (0.1, 0.02)
+    heights: tuple[float, float] = (0.1, 0.03)
     # Starts in a row that meet earlier ones, after which no more are tried.
     max_met_in_a_row: int = 6
     # Random labelings that are drawn for each start. The shares of all of them, times
