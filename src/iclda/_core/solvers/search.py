@@ -186,7 +186,7 @@ def _effort_after(effort: Effort, paths: list[Path], effort_on_more: Effort) -> 
 def _follow_starts(sample: Sample, goal: Goal, effort: Effort) -> list[Path]:
     """Follow a path from every start on the rows of a sample.
 
-    Most starts meet on the first level, and go on as one.
+    Most starts meet on the first level, and go on as one. The best there go on.
     """
     follower = Follower(goal.objective_of(sample.problem), sample.held)
     equal_shares = np.zeros(sample.problem.labeled_point.shape)
@@ -205,8 +205,9 @@ def _follow_starts(sample: Sample, goal: Goal, effort: Effort) -> list[Path]:
         if n_met_in_a_row == settings.STARTS.max_met_in_a_row:
             # The others would meet them, too.
             break
+    met.sort(key=lambda state: state.value, reverse=True)
     paths = []
-    for state in met:
+    for state in met[: settings.STARTS.n_followed]:
         paths.append(follower.follow(state, effort))
         if effort.is_exhausted:
             break

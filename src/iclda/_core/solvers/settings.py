@@ -81,8 +81,8 @@ class Starts:
     met_distance: float = 0.03
     # Distance of points within which paths on few rows lead to one maximum.
     near_distance: float = 0.1
-    # Paths on few rows that are followed on, at most.
-    n_followed: int = 4
+    # Paths that are followed beyond the first level, and beyond few rows, at most.
+    n_followed: int = 8
 
 
 @dataclass(frozen=True)
