@@ -66,9 +66,10 @@ def starts_of(sample: Sample, n_random: int, seed: int) -> list[Start]:
     supervised = supervised_scores(problem)
     if not _has_few_unknowns(problem):
         return [Start(equal_shares, high), Start(supervised, low)]
-    n_shares = len(sample.rows) * problem.n_classes
+    # A labeling has shares of all rows, and is drawn in the space of all features.
+    n_numbers = problem.n_classes * max(len(sample.rows), len(problem.whitening.basis))
     n_drawn = n_random * settings.STARTS.drawn_for_each_start
-    n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_shares // n_shares))
+    n_drawn = max(n_random, min(n_drawn, settings.STARTS.max_numbers // n_numbers))
     if problem.proportions is not None:
         # To fill the quotas of a labeling takes as long as a step of a path.
         n_drawn = n_random

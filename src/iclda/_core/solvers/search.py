@@ -66,7 +66,7 @@ class Solution:
 class Start(NamedTuple):
     """Scores (K, 1 + rank) that a path starts from.
 
-    Its first tau is ``height`` over the spread of the gradient at equal shares.
+    Its first tau is ``height`` times the spread of the gradient at equal shares.
     """
 
     scores: Array

@@ -73,10 +73,10 @@ class Starts:
     heights: tuple[float, float] = (0.1, 0.03)
     # Starts in a row that meet earlier ones, after which no more are tried.
     max_met_in_a_row: int = 6
-    # Random labelings that are drawn for each start. The shares of all of them, times
-    # rows and classes, are at most as many numbers: 8 MB.
+    # Random labelings that are drawn for each start, and numbers that all of them take
+    # at most (8 MB), as long as there is one for each start.
     drawn_for_each_start: int = 10
-    max_shares: int = 1_000_000
+    max_numbers: int = 1_000_000
     # Distance of points within which starts have met on the first level.
     met_distance: float = 0.03
     # Distance of points within which paths on few rows lead to one maximum.
