@@ -75,7 +75,7 @@ def fit(name, rows=X, y=Y, weights=None, **settings):
 
 def tolerance(name):
     """How alike fits of equal data are: iterations end near the maximum."""
-    if name in ("em", "average"):
+    if name in ("em", "average", "pessimistic"):
         return 1e-8
     is_exact = name != "iclda" and name in {method.name for method in METHODS}
     return 1e-10 if is_exact else 1e-7
