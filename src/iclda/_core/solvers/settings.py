@@ -150,8 +150,8 @@ class Gaps:
     """
 
     # Aimed at with all rows in memory and few unknowns, at hardly any cost.
-    aimed_of_likelihood: float = 1e-12
-    aimed_of_convex: float = 1e-13
+    aimed_of_likelihood: float = 1e-9
+    aimed_of_convex: float = 1e-10
     # To which paths are followed on a sample of the rows.
     of_sample: float = 1e-3
 
